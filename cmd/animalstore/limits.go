@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"animalstore/client"
+	"animalstore"
 	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
@@ -38,14 +38,14 @@ and whether it is banned. This request counts like any other.
 }
 
 // printLimits prints how many requests a key has left.
-func printLimits(p *terminal.Printer, l client.Limits) error {
+func printLimits(p *terminal.Printer, l animalstore.LimitStatus) error {
 	if p.JSON {
 		return p.PrintJSON(l)
 	}
 	return p.PrintFields(limitFields(l))
 }
 
-func limitFields(l client.Limits) []terminal.Field {
+func limitFields(l animalstore.LimitStatus) []terminal.Field {
 	return []terminal.Field{
 		{Name: "Plan", Value: string(l.Plan)},
 		windowField("Left this minute", l.Minute),
@@ -55,7 +55,7 @@ func limitFields(l client.Limits) []terminal.Field {
 	}
 }
 
-func windowField(name string, w client.LimitWindow) terminal.Field {
+func windowField(name string, w animalstore.LimitWindow) terminal.Field {
 	f := terminal.Field{Name: name, Value: fmt.Sprintf("%d of %d, until %s UTC", w.Remaining, w.Limit, terminal.DateTime(w.Reset.Time))}
 	if w.Remaining == 0 {
 		f.Colour = terminal.Red

@@ -63,32 +63,6 @@ func setLimitHeaders(w http.ResponseWriter, d ratelimit.Decision) {
 	}
 }
 
-// limitsBody is the body of GET /v1/limits.
-type limitsBody struct {
-	Plan    animalstore.Plan `json:"plan"`
-	Minute  windowBody       `json:"minute"`
-	Day     windowBody       `json:"day"`
-	Strikes strikesBody      `json:"strikes"`
-	Ban     banBody          `json:"ban"`
-}
-
-type windowBody struct {
-	Limit     int64            `json:"limit"`
-	Remaining int64            `json:"remaining"`
-	Reset     animalstore.Time `json:"reset"`
-}
-
-type strikesBody struct {
-	Count     int64 `json:"count"`
-	Threshold int64 `json:"threshold"`
-}
-
-type banBody struct {
-	Active bool              `json:"active"`
-	Until  *animalstore.Time `json:"until"` // null unless active
-	Level  int64             `json:"level"`
-}
-
 // getLimits serves GET /v1/limits. It's charged like any other request, and what
 // it reports includes itself.
 func (s *Server) getLimits(w http.ResponseWriter, r *request) error {
@@ -96,16 +70,12 @@ func (s *Server) getLimits(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	body := limitsBody{
-		Plan:    r.key.Plan,
-		Minute:  windowBody(st.Minute),
-		Day:     windowBody(st.Day),
-		Strikes: strikesBody{st.Strikes, st.Threshold},
-		Ban:     banBody{Level: st.BanLevel},
-	}
-	if !st.BannedUntil.IsZero() {
-		body.Ban.Active, body.Ban.Until = true, &st.BannedUntil
-	}
 	w.Header().Set("Cache-Control", "no-store")
-	return writeResource(w, r, http.StatusOK, body)
+	return writeResource(w, r, http.StatusOK, animalstore.LimitStatus{
+		Plan:    r.key.Plan,
+		Minute:  animalstore.LimitWindow(st.Minute),
+		Day:     animalstore.LimitWindow(st.Day),
+		Strikes: animalstore.LimitStrikes{Count: st.Strikes, Threshold: st.Threshold},
+		Ban:     animalstore.LimitBan{Active: !st.BannedUntil.IsZero(), Until: st.BannedUntil, Level: st.BanLevel},
+	})
 }

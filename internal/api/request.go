@@ -62,10 +62,10 @@ func (r *request) limitTime(timeout time.Duration) {
 	r.ctx, r.cancel = context.WithTimeout(parent, timeout)
 }
 
-// withKey returns a context with the request's key as the actor of changes and as the
+// withKey returns a context with the request's key as the origin of changes and as the
 // caller that waits for the database.
 func (r *request) withKey(ctx context.Context) context.Context {
-	ctx = db.WithActor(ctx, db.Actor{KeyID: r.key.ID, RequestID: r.id})
+	ctx = db.WithOrigin(ctx, db.Origin{KeyID: r.key.ID, RequestID: r.id})
 	return fair.WithCaller(ctx, r.key.ID)
 }
 

@@ -108,7 +108,7 @@ func TestActorsAmongManyKeys(t *testing.T) {
 	admin := s.browser()
 	admin.signIn(secret)
 	for _, id := range ids {
-		ctx := db.WithActor(t.Context(), db.Actor{KeyID: id, RequestID: "a"})
+		ctx := db.WithOrigin(t.Context(), db.Origin{KeyID: id, RequestID: "a"})
 		if _, _, err := s.db.CreatePet(ctx, animalstore.NewPet{Name: fmt.Sprint("of ", id), CategoryID: 1}, nil); err != nil {
 			t.Fatal(err)
 		}

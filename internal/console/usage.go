@@ -3,12 +3,12 @@ package console
 import (
 	"net/http"
 
-	"animalstore/client"
+	"animalstore"
 )
 
 type usagePage struct {
 	frame
-	Limits  client.Limits
+	Limits  animalstore.LimitStatus
 	Periods []period
 	Period  period
 	Plot    plot

@@ -55,8 +55,8 @@ var (
 // then for the resources it affected. So order.created comes before pet.updated, and
 // pet.created before category.updated for a new category. But the photos of a pet that
 // is removed go first, so photo.deleted comes before pet.deleted. A write that changes nothing
-// adds none. An event has the actor of the context, see [WithActor]. Bans and disabled
-// webhooks have the actor [Service].
+// adds none. An event has the origin of the context, see [WithOrigin]. Bans and disabled
+// webhooks have the origin [Service].
 // Ids of events are consecutive and start at 1. All readers see the same events in the
 // same order, and the events of one resource are in the order of its changes. See
 // events.go.

@@ -61,35 +61,35 @@ const LatestEvents = math.MaxInt64
 // it examines only the events of resources with that id.
 const MaxEventsExamined = 1000
 
-// Actor is who makes a change: a key, and the request it sent. The zero Actor is the
-// command line.
-type Actor struct {
+// Origin is where a change comes from: a key, and the request it sent. The zero Origin is
+// the command line.
+type Origin struct {
 	KeyID     int64
 	RequestID string
 }
 
-// Service is the actor of changes that the service makes itself. No key has this id.
-var Service = Actor{KeyID: -1}
+// Service is the origin of changes that the service makes itself. No key has this id.
+var Service = Origin{KeyID: -1}
 
-// actorKey is the key of the context value that holds the actor, as an *Actor.
-type actorKey struct{}
+// originKey is the key of the context value that holds the origin, as an *Origin.
+type originKey struct{}
 
-// WithActor returns a context for the changes of this actor.
-func WithActor(ctx context.Context, a Actor) context.Context {
-	return context.WithValue(ctx, actorKey{}, &a)
+// WithOrigin returns a context for changes of this origin.
+func WithOrigin(ctx context.Context, o Origin) context.Context {
+	return context.WithValue(ctx, originKey{}, &o)
 }
 
-// ActorOf returns the actor of a context.
-func ActorOf(ctx context.Context) Actor {
-	if a, ok := ctx.Value(actorKey{}).(*Actor); ok {
-		return *a
+// OriginOf returns the origin of a context.
+func OriginOf(ctx context.Context) Origin {
+	if o, ok := ctx.Value(originKey{}).(*Origin); ok {
+		return *o
 	}
-	return Actor{}
+	return Origin{}
 }
 
 // What engines share about events. They store a type as its index in
 // animalstore.EventTypes, a subject as the id alone because the type names the
-// resource, and an actor as its two fields.
+// resource, and an origin as its two fields.
 
 // EventFilter is an [EventQuery] in the form that engines apply.
 type EventFilter struct {
@@ -149,8 +149,8 @@ type StoredEvent struct {
 func (s *StoredEvent) Event() animalstore.Event {
 	e := animalstore.Event{ID: s.ID, Time: animalstore.AtMilli(s.Time), Type: FromStored(animalstore.EventTypes, s.Type), Data: s.Data}
 	e.Subject = animalstore.EventSubject(e.Type.Resource(), s.SubjectID)
-	by := &Actor{s.KeyID, s.RequestID} // one piece of memory for both
-	e.Actor = by.kind()
+	by := &Origin{s.KeyID, s.RequestID} // one piece of memory for both
+	e.Actor = by.actor()
 	if e.Actor == animalstore.ActorKey {
 		e.KeyID = &by.KeyID
 	}
@@ -160,12 +160,12 @@ func (s *StoredEvent) Event() animalstore.Event {
 	return e
 }
 
-// kind returns whether a key, the service or the command line made a change.
-func (a *Actor) kind() animalstore.Actor {
+// actor returns whether a key, the service or the command line made a change.
+func (o *Origin) actor() animalstore.Actor {
 	switch {
-	case a.KeyID > 0:
+	case o.KeyID > 0:
 		return animalstore.ActorKey
-	case *a == Service:
+	case *o == Service:
 		return animalstore.ActorService
 	}
 	return animalstore.ActorCommandLine

@@ -10,11 +10,11 @@ import (
 // TestStoredActors: the stored key of an event tells who made it.
 func TestStoredActors(t *testing.T) {
 	for _, test := range []struct {
-		by   db.Actor
+		by   db.Origin
 		want animalstore.Actor
 	}{
-		{db.Actor{KeyID: 7, RequestID: "a"}, animalstore.ActorKey},
-		{db.Actor{}, animalstore.ActorCommandLine},
+		{db.Origin{KeyID: 7, RequestID: "a"}, animalstore.ActorKey},
+		{db.Origin{}, animalstore.ActorCommandLine},
 		{db.Service, animalstore.ActorService},
 	} {
 		row := db.StoredEvent{KeyID: test.by.KeyID, RequestID: test.by.RequestID}

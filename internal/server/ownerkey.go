@@ -64,7 +64,7 @@ func (s *Server) CreateOwnerKey(ctx context.Context, secret string) (OwnerKey, e
 func (s *Server) storeOwnerKey(ctx context.Context, owner animalstore.NewKey, hash db.KeyHash) (created bool, err error) {
 	unknown := false
 	for deadline := time.Now().Add(ownerKeyTimeout); ; {
-		created, err = s.db.CreateFirstKey(db.WithActor(ctx, db.Service), owner, hash, animalstore.At(s.cfg.Hooks.Now()))
+		created, err = s.db.CreateFirstKey(db.WithOrigin(ctx, db.Service), owner, hash, animalstore.At(s.cfg.Hooks.Now()))
 		if err == nil && !created && unknown {
 			_, created, err = s.db.KeyByHash(ctx, hash)
 		}

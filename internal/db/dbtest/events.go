@@ -230,7 +230,7 @@ func eventsHaveActors(t *testing.T, d db.DB) {
 	webhook := mustCreateWebhook(t, d, "pet.*")
 	want("without an actor", animalstore.ActorCommandLine, 3)
 
-	key := db.WithActor(t.Context(), db.Actor{KeyID: 42, RequestID: "req-1"})
+	key := db.WithOrigin(t.Context(), db.Origin{KeyID: 42, RequestID: "req-1"})
 	pet, _, err := d.CreatePet(key, rex, retryOf("a", "a"))
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func eventsHaveActors(t *testing.T, d db.DB) {
 	}
 	want("a key", animalstore.ActorKey, 1+2+1)
 
-	if _, err := d.CreateKey(db.WithActor(t.Context(), db.Service), plainKey(t, "two"), hashOf("two"), noon); err != nil {
+	if _, err := d.CreateKey(db.WithOrigin(t.Context(), db.Service), plainKey(t, "two"), hashOf("two"), noon); err != nil {
 		t.Fatal(err)
 	}
 	want("the service", animalstore.ActorService, 1)

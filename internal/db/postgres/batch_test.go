@@ -90,7 +90,7 @@ func TestBatchedCreates(t *testing.T) {
 				if bad {
 					name = "bad " + name
 				}
-				ctx := db.WithActor(t.Context(), db.Actor{KeyID: caller + 1, RequestID: name})
+				ctx := db.WithOrigin(t.Context(), db.Origin{KeyID: caller + 1, RequestID: name})
 				pet, _, err := d.CreatePet(ctx, animalstore.NewPet{Name: name, CategoryID: i % categories}, nil)
 				if bad != (err != nil) || !bad && (pet.Name != name || pet.CategoryID != i%categories || pet.Status != animalstore.PetAvailable) {
 					t.Errorf("%s: got %+v, %v", name, pet, err)
@@ -134,7 +134,7 @@ func TestBatchedCreates(t *testing.T) {
 	// creates two.
 	var together []newPet
 	for i := range int64(5) {
-		together = append(together, newPet{animalstore.Pet{Name: "Rex", CategoryID: 100 + i%2, Status: animalstore.PetSold}, db.Actor{KeyID: i}})
+		together = append(together, newPet{animalstore.Pet{Name: "Rex", CategoryID: 100 + i%2, Status: animalstore.PetSold}, db.Origin{KeyID: i}})
 	}
 	created, err := d.createPets(t.Context(), together)
 	if err != nil || created[4].id != created[0].id+4 {

@@ -354,7 +354,7 @@ func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease
 			return failed("store attempt", err)
 		}
 		disabled = disable
-		return storeWebhook(db.WithActor(ctx, db.Service), tx, before, after.Disabled(before, disable))
+		return storeWebhook(db.WithOrigin(ctx, db.Service), tx, before, after.Disabled(before, disable))
 	})
 	return next, disabled, err
 }

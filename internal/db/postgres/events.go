@@ -18,7 +18,7 @@ const (
 
 // queueEvent adds an event to the batch of statements that make a change.
 func queueEvent(ctx context.Context, batch *pgx.Batch, t animalstore.EventType, subjectID int64, data string) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	batch.Queue(insertEvent, db.EventTypeIndex(t), subjectID, time.Now().UnixMilli(), by.KeyID, by.RequestID, data)
 }
 

@@ -139,7 +139,7 @@ func addBanEvent(ctx context.Context, tx pgx.Tx, keyID int64) error {
 		return err
 	}
 	var batch pgx.Batch
-	queueEvent(db.WithActor(ctx, db.Service), &batch, animalstore.KeyBannedEvent, keyID, db.EventData(key))
+	queueEvent(db.WithOrigin(ctx, db.Service), &batch, animalstore.KeyBannedEvent, keyID, db.EventData(key))
 	return send(ctx, tx, "insert event", &batch)
 }
 

@@ -43,7 +43,7 @@ const insertPets = `WITH pet AS MATERIALIZED (
 // newPet is a pet to create.
 type newPet struct {
 	pet animalstore.Pet // without an id
-	by  db.Actor
+	by  db.Origin
 }
 
 // insertPetArgs are the arguments of insertPet.
@@ -67,7 +67,7 @@ func insertPetsArgs(pets []newPet) []any {
 
 // CreatePet implements [db.DB].
 func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	if idempotency == nil {
 		pet = p.Pet()
 		created, err := d.creates.do(ctx, newPet{pet, by})

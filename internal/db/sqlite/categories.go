@@ -12,7 +12,7 @@ import (
 )
 
 // ensureCategory adds a category without a name, and its event, if it doesn't exist.
-func ensureCategory(c *sqlite.Conn, by db.Actor, id int64) error {
+func ensureCategory(c *sqlite.Conn, by db.Origin, id int64) error {
 	err := execute(c, "insert category", "INSERT INTO categories (id, name) VALUES (?, '') ON CONFLICT DO NOTHING", id)
 	if err != nil || c.Changes() == 0 {
 		return err
@@ -49,7 +49,7 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.
 
 // PutCategory implements [db.DB].
 func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, check func(*animalstore.Category) error) (created bool, err error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (created bool, err error) {
 		var known *animalstore.Category
 		switch before, err := selectCategory(c, category.ID); {

@@ -15,7 +15,7 @@ import (
 
 // insertEvent adds an event in the transaction of its change. Write transactions run
 // one at a time, so ids rise in the order of commits.
-func insertEvent(c *sqlite.Conn, by db.Actor, t animalstore.EventType, subjectID int64, data string) error {
+func insertEvent(c *sqlite.Conn, by db.Origin, t animalstore.EventType, subjectID int64, data string) error {
 	return execute(c, "insert event", "INSERT INTO events (type, subject_id, created_at, key_id, request_id, data) VALUES (?, ?, ?, ?, ?, ?)",
 		db.EventTypeIndex(t), subjectID, time.Now().UnixMilli(), by.KeyID, by.RequestID, data)
 }

@@ -24,7 +24,7 @@ const (
 
 // CreateKey implements [db.DB].
 func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (animalstore.Key, error) {
 		return insertKey(c, by, k, hash, at)
 	})
@@ -32,7 +32,7 @@ func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHas
 
 // CreateFirstKey implements [db.DB].
 func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (created bool, err error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (created bool, err error) {
 		if exists, err := selectInt(c, "select keys", "SELECT EXISTS (SELECT 1 FROM keys)"); err != nil || exists != 0 {
 			return false, err
@@ -42,7 +42,7 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 	})
 }
 
-func insertKey(c *sqlite.Conn, by db.Actor, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
+func insertKey(c *sqlite.Conn, by db.Origin, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
 	err := execute(c, "insert key", `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)`,
 		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli())
@@ -106,7 +106,7 @@ func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error)
 
 // UpdateKey implements [db.DB].
 func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (key animalstore.Key, err error) {
 		if key, err = keyByID(c, id); err != nil {
 			return key, err
@@ -140,7 +140,7 @@ func otherAdminExists(c *sqlite.Conn, key animalstore.Key, at animalstore.Time) 
 
 // RotateKey implements [db.DB].
 func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (key animalstore.Key, err error) {
 		if key, err = keyByID(c, id); err != nil {
 			return key, err

@@ -15,7 +15,7 @@ const orderColumns = "id, pet_id, status, created_at, updated_at"
 
 // PlaceOrder implements [db.DB].
 func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, idempotency *db.Idempotency) (animalstore.Order, bool, error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	placed, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (replayable[animalstore.Order], error) {
 		return writeOrReplay(c, idempotency, func() (animalstore.Order, error) { return insertOrder(c, by, petID, at) })
 	})
@@ -23,7 +23,7 @@ func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, i
 }
 
 // insertOrder inserts an order with its event, and changes the status of its pet.
-func insertOrder(c *sqlite.Conn, by db.Actor, petID int64, at animalstore.Time) (order animalstore.Order, err error) {
+func insertOrder(c *sqlite.Conn, by db.Origin, petID int64, at animalstore.Time) (order animalstore.Order, err error) {
 	pet, err := selectPet(c, petID)
 	if err != nil {
 		return order, err
@@ -44,7 +44,7 @@ func insertOrder(c *sqlite.Conn, by db.Actor, petID int64, at animalstore.Time) 
 }
 
 // updatePetStatus stores the status of a pet and its event.
-func updatePetStatus(c *sqlite.Conn, by db.Actor, pet *animalstore.Pet) error {
+func updatePetStatus(c *sqlite.Conn, by db.Origin, pet *animalstore.Pet) error {
 	err := execute(c, "update status of pet", "UPDATE pets SET status = ? WHERE id = ?", db.StoredIndex(animalstore.PetStatuses, pet.Status), pet.ID)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func selectOrder(c *sqlite.Conn, id int64) (animalstore.Order, error) {
 
 // UpdateOrder implements [db.DB].
 func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (order animalstore.Order, err error) {
 		if order, err = selectOrder(c, id); err != nil {
 			return order, err

@@ -21,7 +21,7 @@ const (
 
 // CreatePet implements [db.DB].
 func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *db.Idempotency) (animalstore.Pet, bool, error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	created, err := resultOf(ctx, d.writer.doWithoutSavepoint, func(c *sqlite.Conn) (replayable[animalstore.Pet], error) {
 		return writeOrReplay(c, idempotency, func() (animalstore.Pet, error) { return insertPet(c, by, p) })
 	})
@@ -29,7 +29,7 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *d
 }
 
 // insertPet inserts a pet with its event, and its category unless it exists.
-func insertPet(c *sqlite.Conn, by db.Actor, p animalstore.NewPet) (animalstore.Pet, error) {
+func insertPet(c *sqlite.Conn, by db.Origin, p animalstore.NewPet) (animalstore.Pet, error) {
 	pet := p.Pet()
 	err := execute(c, "insert pet", "INSERT INTO pets (name, category_id, status, folded_name) VALUES (?, ?, ?, ?)",
 		pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name))
@@ -56,7 +56,7 @@ func selectPet(c *sqlite.Conn, id int64) (animalstore.Pet, error) {
 
 // UpdatePet implements [db.DB].
 func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (animalstore.Pet, error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (pet animalstore.Pet, err error) {
 		if pet, err = selectPet(c, id); err != nil {
 			return pet, err
@@ -83,7 +83,7 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 
 // DeletePet implements [db.DB].
 func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pet, bool) error) error {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
 		pet, err := selectPet(c, id)
 		if err != nil {

@@ -13,7 +13,7 @@ const photoColumns = "id, pet_id, content_type, width, height, bytes, created_at
 
 // AddPhoto implements [db.DB].
 func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempotency *db.Idempotency) (animalstore.Photo, bool, error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	added, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (replayable[animalstore.Photo], error) {
 		return writeOrReplay(c, idempotency, func() (photo animalstore.Photo, err error) {
 			if err := checkRoom(c, &p, limit); err != nil {
@@ -108,7 +108,7 @@ func (d *DB) Photos(ctx context.Context, q db.PhotoQuery) ([]animalstore.Photo, 
 
 // DeletePhoto implements [db.DB].
 func (d *DB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.Photo) error) error {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
 		photo, err := selectPhoto(c, id)
 		if err != nil {
@@ -122,7 +122,7 @@ func (d *DB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.
 }
 
 // deletePhotosOf removes all photos of a pet.
-func deletePhotosOf(c *sqlite.Conn, by db.Actor, petID int64) error {
+func deletePhotosOf(c *sqlite.Conn, by db.Origin, petID int64) error {
 	photos, err := selectAll(c, "select photos", scanPhoto, "SELECT "+photoColumns+" FROM photos WHERE pet_id = ? ORDER BY id", petID)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func deletePhotosOf(c *sqlite.Conn, by db.Actor, petID int64) error {
 	return nil
 }
 
-func deletePhoto(c *sqlite.Conn, by db.Actor, photo animalstore.Photo) error {
+func deletePhoto(c *sqlite.Conn, by db.Origin, photo animalstore.Photo) error {
 	thumbnail, err := selectInt(c, "select thumbnail", "SELECT thumbnail_bytes FROM photos WHERE id = ?", photo.ID)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func selectWebhook(c *sqlite.Conn, id int64) (animalstore.Webhook, error) {
 
 // CreateWebhook implements [db.DB].
 func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret string, at animalstore.Time) (animalstore.Webhook, error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (webhook animalstore.Webhook, err error) {
 		count, err := selectInt(c, "count webhooks", "SELECT count(*) FROM webhooks")
 		if err != nil {
@@ -74,7 +74,7 @@ func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Web
 
 // UpdateWebhook implements [db.DB].
 func (d *DB) UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (animalstore.Webhook, error) {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (webhook animalstore.Webhook, err error) {
 		before, err := selectWebhook(c, id)
 		if err != nil {
@@ -89,7 +89,7 @@ func (d *DB) UpdateWebhook(ctx context.Context, id int64, change func(*animalsto
 }
 
 // storeWebhook stores what was changed about a webhook, with its event.
-func storeWebhook(c *sqlite.Conn, by db.Actor, before, after animalstore.Webhook) error {
+func storeWebhook(c *sqlite.Conn, by db.Origin, before, after animalstore.Webhook) error {
 	update, changed := db.CompareWebhooks(before, after)
 	if !changed {
 		return nil
@@ -118,7 +118,7 @@ func storeWebhook(c *sqlite.Conn, by db.Actor, before, after animalstore.Webhook
 
 // DeleteWebhook implements [db.DB].
 func (d *DB) DeleteWebhook(ctx context.Context, id int64, check func(*animalstore.Webhook) error) error {
-	by := db.ActorOf(ctx)
+	by := db.OriginOf(ctx)
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
 		webhook, err := selectWebhook(c, id)
 		if err != nil {

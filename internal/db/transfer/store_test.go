@@ -153,7 +153,7 @@ func oddStore(t *testing.T, store db.DB) {
 	key := func(k animalstore.NewKey, secret, hours int) int64 {
 		t.Helper()
 		check(k.Validate())
-		made, err := store.CreateKey(db.WithActor(ctx, db.Service), k, secretHash(secret), at(hours))
+		made, err := store.CreateKey(db.WithOrigin(ctx, db.Service), k, secretHash(secret), at(hours))
 		check(err)
 		return made.ID
 	}
@@ -187,7 +187,7 @@ func oddStore(t *testing.T, store db.DB) {
 	}))
 
 	petRecord, orderRecord := retried(owner)
-	byKey := db.WithActor(ctx, db.Actor{KeyID: owner, RequestID: `"\N'req`})
+	byKey := db.WithOrigin(ctx, db.Origin{KeyID: owner, RequestID: `"\N'req`})
 	pet, _, err := store.CreatePet(byKey, animalstore.NewPet{Name: "retried 🐈", CategoryID: -1}, petRecord)
 	check(err)
 	_, _, err = store.PlaceOrder(ctx, pet.ID, at(2), orderRecord)

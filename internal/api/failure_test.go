@@ -138,30 +138,6 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestClientGone: a read is cancelled when its client disconnects.
-func TestClientGone(t *testing.T) {
-	s := start(t)
-	began, ended := make(chan struct{}), make(chan error)
-	s.db.arm("Pets", func(ctx context.Context) error {
-		close(began)
-		<-ctx.Done()
-		ended <- ctx.Err()
-		return ctx.Err()
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"/v1/pets", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.owner)
-	go s.client.Do(req) // fails: its context is cancelled
-	<-began
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) { // else it ends with its deadline
-		t.Errorf("got %v, want the request cancelled", err)
-	}
-}
-
 // TestReadiness: readiness follows storage, liveness does not.
 func TestReadiness(t *testing.T) {
 	s := start(t)

@@ -126,7 +126,7 @@ func TestBackupsUnderLoad(t *testing.T) {
 		stop := make(chan struct{})
 		writers := l.write(t, s, key, stop)
 		_, before := l.counts()
-		eventually(t, time.Minute, "pets are acknowledged", func() bool {
+		testenv.Eventually(t, "pets are acknowledged", func() bool {
 			_, now := l.counts()
 			return now[0] >= before[0]+5
 		})
@@ -189,7 +189,7 @@ func TestBackupKilled(t *testing.T) {
 	for round := range rounds {
 		backup := startCommand(t, "db", "backup", file, "--database", "sqlite:"+database)
 		if round%2 == 0 { // in the middle of it, else at any moment
-			eventually(t, time.Minute, "the copy grows", func() bool {
+			testenv.Eventually(t, "the copy grows", func() bool {
 				info, err := os.Stat(file + ".partial")
 				return err == nil && info.Size() > 0 || backup.ended()
 			})
@@ -262,7 +262,7 @@ func TestBackupOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := startLoad(t, s, loadKey(t, database), 4, "in the log", 4000)
-	eventually(t, time.Minute, "the log grows", func() bool { return l.acknowledged.Load() >= 300 })
+	testenv.Eventually(t, "the log grows", func() bool { return l.acknowledged.Load() >= 300 })
 	l.stop()
 	fill(t, ballast, info.Size()+256<<10)
 	wantNothing("in the middle", run(t, "db", "backup", file, "--database", "sqlite:"+database))
@@ -291,7 +291,7 @@ func TestScheduledBackups(t *testing.T) {
 		return files
 	}
 	s := start(t, onDatabase(database), withEnv("ANIMALSTORE_BACKUP_DIR="+dir, "ANIMALSTORE_BACKUP_EVERY=1s", "ANIMALSTORE_BACKUP_KEEP=2"))
-	eventually(t, time.Minute, "four backups are made", func() bool { return strings.Count(s.stderr.String(), `msg="backed up"`) >= 4 })
+	testenv.Eventually(t, "four backups are made", func() bool { return strings.Count(s.stderr.String(), `msg="backed up"`) >= 4 })
 	second := launch(t, withArgs("--backup-dir", dir))
 	if code := second.wait(); code != 1 || !strings.Contains(second.stderr.String(), "give each server its own directory") {
 		t.Errorf("a second server with the same directory: exit code %d, want 1 and advice.\n%s", code, second.output())
@@ -345,7 +345,7 @@ func TestBackupOfALargeStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Minute, "the store is copied", func() bool {
+	testenv.Eventually(t, "the store is copied", func() bool {
 		copied, err := os.Stat(file + ".partial")
 		return err == nil && copied.Size() >= info.Size() || backup.ended()
 	})

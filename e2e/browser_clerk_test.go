@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"animalstore"
+	"animalstore/internal/testenv"
 )
 
 // clerk is somebody who works in the store. The test counts how often they click.
@@ -196,7 +197,7 @@ func (c *clerk) suggestions(s *server) {
 		c.do("type", write("#find", fmt.Sprint("name ", i)))
 		// The box waits less long than this.
 		eval[any](c.tab, `setTimeout(() => { window.asked = true }, 300); null`)
-		eventually(t, stepTimeout, "the box has asked", func() bool {
+		testenv.Eventually(t, "the box has asked", func() bool {
 			return eval[bool](c.tab, `window.asked`) && asked() >= before+min(i+1, 20)
 		})
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"animalstore/internal/testenv"
+
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -132,7 +134,7 @@ func (p *tab) checkPage(name string) {
 		p.lookAs(1280, 900, scheme)
 		eval[any](p, string(axe)+"; null")
 		eval[any](p, `window.violations = null; axe.run().then(r => { window.violations = JSON.stringify(r.violations.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 200) + " " + n.failureSummary)])) }); null`)
-		eventually(p.t, stepTimeout, "axe is done", func() bool { return eval[bool](p, `window.violations !== null`) })
+		testenv.Eventually(p.t, "axe is done", func() bool { return eval[bool](p, `window.violations !== null`) })
 		var violations []any
 		if err := json.Unmarshal([]byte(eval[string](p, `window.violations`)), &violations); err != nil {
 			p.t.Fatal(err)
@@ -266,7 +268,7 @@ func (p *tab) browseKeys(s *server) {
 	p.do("rotate it", click(`form[action$="/rotate"] button`), visible("#secret"))
 	p.do("open the key", click("main .primary"), visible("#revoke"))
 	p.do("revoke it", click(".danger summary"), click("[name=confirm]"), click(`form[action$="/revoke"] button`), visible(".tag.revoked"))
-	eventually(p.t, stepTimeout, "the key is refused", func() bool {
+	testenv.Eventually(p.t, "the key is refused", func() bool {
 		return newClient(p.t, s, secret).get(p.t, "/v1/pets").status == 401
 	})
 	p.do("open the own key", chromedp.Navigate(s.url+"/console/keys/1"), visible(".plot svg"))
@@ -281,7 +283,7 @@ func (p *tab) reloadForms(s *server) {
 		p.t.Helper()
 		eval[any](p, `document.documentElement.dataset.before = "yes"; location.reload(); null`)
 		p.do(what, visible("html:not([data-before]) "+then)) // JavaScript can fail while the page is replaced
-		eventually(p.t, stepTimeout, what, func() bool { return eval[bool](p, `document.readyState === "complete"`) })
+		testenv.Eventually(p.t, what, func() bool { return eval[bool](p, `document.readyState === "complete"`) })
 	}
 	p.open(s, "/console/keys/new", "#name")
 	p.do("create a key", write("#name", "reloaded"), click("main form .primary"), visible("#secret"))
@@ -296,7 +298,7 @@ func (p *tab) reloadForms(s *server) {
 	if got := eval[string](p, `document.activeElement.id`); got != "graceHours" {
 		p.t.Errorf("the focus is on %q, want the field with the error", got)
 	}
-	eventually(p.t, stepTimeout, "the error is in view", func() bool {
+	testenv.Eventually(p.t, "the error is in view", func() bool {
 		return eval[bool](p, `(r => r.top >= 0 && r.bottom <= innerHeight)(document.querySelector("#wrong").getBoundingClientRect())`)
 	})
 	p.checkPage("key-wrong")
@@ -311,7 +313,7 @@ func (p *tab) reloadForms(s *server) {
 
 	p.open(s, "/console/pets/new", "#name")
 	eval[any](p, `fetch("/console/sign-out", { method: "POST" }).then(() => { window.out = true }); null`)
-	eventually(p.t, stepTimeout, "another tab signs out", func() bool { return eval[bool](p, `window.out === true`) })
+	testenv.Eventually(p.t, "another tab signs out", func() bool { return eval[bool](p, `window.out === true`) })
 	p.do("send a form", write("#name", "Zoë & Co"), write("#category", "cats"), click("main form .primary"), visible("#key"))
 	reload("reload the sign-in page", "#key")
 	p.do("sign in", write("#key", s.ownerKey()), click("form .primary"), visible("#category"))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"animalstore/internal/testenv"
+
 	"github.com/chromedp/chromedp"
 )
 
@@ -42,7 +44,7 @@ func browseDocs(t *testing.T, browser context.Context, s *server) {
 
 	// The next page is one click away, and the example requests it too.
 	p.do("next page", click("#listPets .result .button"))
-	eventually(t, stepTimeout, "the second page", func() bool {
+	testenv.Eventually(t, "the second page", func() bool {
 		return eval[bool](p, `document.querySelector("#listPets .result .body")?.textContent.includes('"id": 40,') ?? false`)
 	})
 	if code := p.text("#listPets .curl code"); !strings.Contains(code, "cursor=") {
@@ -192,7 +194,7 @@ func browseSnippets(t *testing.T, browser context.Context, s *server) {
 		}
 		js := fmt.Sprintf("(async () => { const process = {env: {ANIMALSTORE_API_KEY: %q}}; const console = {log: x => { got = x }}; let got; %s; return JSON.stringify(got) })()", key, code(operation, "js"))
 		eval[any](p, "window.answer = null; "+js+".then(x => { window.answer = x }, e => { window.answer = String(e) }); null")
-		eventually(t, stepTimeout, "the JavaScript of "+operation+" is done", func() bool { return eval[bool](p, "window.answer !== null") })
+		testenv.Eventually(t, "the JavaScript of "+operation+" is done", func() bool { return eval[bool](p, "window.answer !== null") })
 		if got := eval[string](p, "window.answer"); !strings.HasPrefix(got, "{") && !strings.HasPrefix(got, "[{") {
 			t.Errorf("JavaScript of %s: got %s", operation, got)
 		}

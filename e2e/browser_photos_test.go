@@ -19,6 +19,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/photo/phototest"
+	"animalstore/internal/testenv"
 )
 
 // TestConsolePhotos uses photos in the console as people do, with and without JavaScript.
@@ -94,7 +95,7 @@ func (p *tab) useGallery(s *server, files []string) {
 // wantAlts fails the test unless the gallery has images whose texts begin with these.
 func (p *tab) wantAlts(want ...string) {
 	p.t.Helper()
-	eventually(p.t, stepTimeout, "the images are loaded", func() bool {
+	testenv.Eventually(p.t, "the images are loaded", func() bool {
 		return eval[bool](p, `[...document.querySelectorAll(".gallery img")].every(i => i.complete && i.naturalWidth > 0)`)
 	})
 	got := eval[[]string](p, `[...document.querySelectorAll(".gallery img")].map(i => i.alt)`)
@@ -131,7 +132,7 @@ func (p *tab) dropPhotos(s *server) {
 		window.files = files;
 		window.drag = name => document.querySelector(".photos h2").dispatchEvent(new DragEvent(name, { dataTransfer: files, bubbles: true, cancelable: true }));
 	})(); null`)
-	eventually(p.t, stepTimeout, "the files are drawn", func() bool { return eval[bool](p, `window.files !== null`) })
+	testenv.Eventually(p.t, "the files are drawn", func() bool { return eval[bool](p, `window.files !== null`) })
 	if !eval[bool](p, `drag("dragover"), document.querySelector(".drop.over") !== null`) {
 		p.t.Error("nothing shows that files can be dropped")
 	}
@@ -204,12 +205,12 @@ func (p *tab) wantLightList(s *server, what string) {
 		before := len(s.stderr.String())
 		p.lookAs(1280, 4000, "light") // all of it is in view
 		p.open(s, "/console/pets", ".face")
-		eventually(p.t, stepTimeout, "all images are loaded", func() bool {
+		testenv.Eventually(p.t, "all images are loaded", func() bool {
 			return eval[int](p, `[...document.querySelectorAll("img.face")].filter(i => i.complete && i.naturalWidth > 0).length`) == 20
 		})
 		last := fmt.Sprint("last-", before)
 		newClient(p.t, s, "").do(p.t, "GET", "/livez", "", "X-Request-Id", last)
-		eventually(p.t, stepTimeout, "all requests are in the log", func() bool { return strings.Contains(s.stderr.String(), last) })
+		testenv.Eventually(p.t, "all requests are in the log", func() bool { return strings.Contains(s.stderr.String(), last) })
 		for _, m := range served.FindAllStringSubmatch(s.stderr.String()[before:], -1) {
 			if strings.HasPrefix(m[1], "/v1/") { // the console's own
 				continue

@@ -5,7 +5,8 @@ package e2e
 import (
 	"fmt"
 	"testing"
-	"time"
+
+	"animalstore/internal/testenv"
 )
 
 // TestConsoleTabs: all tabs of a browser share one event stream, because over HTTP/1.1
@@ -29,7 +30,7 @@ func TestConsoleTabs(t *testing.T) {
 	}
 	streams := func(want float64) {
 		t.Helper()
-		eventually(t, time.Minute, fmt.Sprint(want, " streams"), func() bool { return s.metric("animalstore_event_streams") == want })
+		testenv.Eventually(t, fmt.Sprint(want, " streams"), func() bool { return s.metric("animalstore_event_streams") == want })
 	}
 	streams(1)
 	add := func(name string) {
@@ -38,7 +39,7 @@ func TestConsoleTabs(t *testing.T) {
 	}
 	shows := func(p *tab, name string) {
 		t.Helper()
-		eventually(t, time.Minute, "the tab shows "+name, func() bool {
+		testenv.Eventually(t, "the tab shows "+name, func() bool {
 			return eval[bool](p, `[...document.querySelectorAll(".feed .new")].some(row => row.textContent.includes("`+name+`"))`)
 		})
 	}

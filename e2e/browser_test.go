@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -23,10 +22,6 @@ import (
 
 	"animalstore/internal/testenv"
 )
-
-// stepTimeout limits one step. A step takes a fraction of a second, unless the machine
-// is very busy.
-const stepTimeout = 3 * time.Minute
 
 // startBrowser runs a Chromium that can reach only this machine, and ends it with the
 // test.
@@ -62,7 +57,7 @@ func startBrowser(t *testing.T) context.Context {
 			t.Errorf("end the browser: %v", err)
 		}
 		free()
-		eventually(t, stepTimeout, "no process of the browser is left", func() bool { return profile == "" || !isInUse(profile) })
+		testenv.Eventually(t, "no process of the browser is left", func() bool { return profile == "" || !isInUse(profile) })
 	})
 	if err := chromedp.Do(browser); err != nil {
 		t.Fatalf("start %s: %v", program, err)
@@ -147,7 +142,7 @@ func (p *tab) noted(list *[]string) []string {
 // do takes steps in the page.
 func (p *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, stepTimeout)
+	ctx, cancel := context.WithTimeout(p.ctx, testenv.Deadline)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		p.t.Fatalf("%s: %v\nthe console says %q", what, err, p.noted(&p.console))
@@ -157,7 +152,7 @@ func (p *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 // eval runs JavaScript in a page.
 func eval[T any](p *tab, expression string) T {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, stepTimeout)
+	ctx, cancel := context.WithTimeout(p.ctx, testenv.Deadline)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
 	if err != nil {
@@ -213,7 +208,7 @@ func (p *tab) wantClean() {
 	p.t.Helper()
 	// Once the last message and the last request are recorded, so are all earlier ones.
 	eval[any](p, `console.log("the last word"); new Image().src = document.querySelector("link[rel=icon]").href + "?the-last-request"; null`)
-	eventually(p.t, stepTimeout, "the browser has reported everything", func() bool {
+	testenv.Eventually(p.t, "the browser has reported everything", func() bool {
 		return slices.ContainsFunc(p.noted(&p.requests), func(s string) bool { return strings.HasSuffix(s, "the-last-request") }) &&
 			slices.ContainsFunc(p.noted(&p.console), func(s string) bool { return strings.Contains(s, "the last word") })
 	})
@@ -279,7 +274,7 @@ func (p *tab) photograph(page string, picture chromedp.Action[[]byte]) {
 		if dir == "" {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(p.ctx, stepTimeout)
+		ctx, cancel := context.WithTimeout(p.ctx, testenv.Deadline)
 		taken, err := chromedp.Run(ctx, picture)
 		cancel()
 		if err != nil {
@@ -349,7 +344,7 @@ func (p *tab) copied(button string) string {
 	p.t.Helper()
 	eval[any](p, `navigator.clipboard.writeText = async text => { window.copied = text }; null`)
 	p.do("copy", click(button))
-	eventually(p.t, stepTimeout, "the button says so", func() bool {
+	testenv.Eventually(p.t, "the button says so", func() bool {
 		return eval[string](p, fmt.Sprintf(`document.querySelector(%q).textContent`, button)) == "Copied"
 	})
 	return eval[string](p, `window.copied`)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"animalstore/client/webhook"
+	"animalstore/internal/testenv"
 )
 
 // receiver receives webhooks and responds with a status that tests choose.
@@ -99,7 +100,7 @@ func (p *tab) useWebhooks(s *server) {
 	path := strings.TrimPrefix(eval[string](p, `location.href`), s.url)
 	awaitRow := func(what string, parts ...string) {
 		p.t.Helper()
-		eventually(p.t, stepTimeout, what, func() bool {
+		testenv.Eventually(p.t, what, func() bool {
 			p.open(s, path, "#deliveries")
 			row := eval[string](p, `(document.querySelector(".rows tbody tr") || document.body).innerText`)
 			return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(row, part) })
@@ -110,7 +111,7 @@ func (p *tab) useWebhooks(s *server) {
 	awaitRow("the ping is delivered", "delivered")
 	r.wantLast(p.t, "webhook.ping")
 	p.do("send it again", click(`tbody tr:first-child form button`), visible(".notice.done"))
-	eventually(p.t, stepTimeout, "the ping comes again", func() bool { return r.count("webhook.ping") == 2 })
+	testenv.Eventually(p.t, "the ping comes again", func() bool { return r.count("webhook.ping") == 2 })
 
 	r.respond(http.StatusInternalServerError)
 	eval[string](p, `document.querySelector("#type").value = "pet.deleted"`)
@@ -125,7 +126,7 @@ func (p *tab) useWebhooks(s *server) {
 	p.do("ask", click(`.moves details:first-child summary`), visible(`form[action$="/retry-failed"] button`))
 	p.checkPage("webhook-retry-failed")
 	p.do("send all failed again", click(`form[action$="/retry-failed"] button`), visible(".notice.done"))
-	eventually(p.t, stepTimeout, "the sample comes again", func() bool { return r.count("pet.deleted") == 2 })
+	testenv.Eventually(p.t, "the sample comes again", func() bool { return r.count("pet.deleted") == 2 })
 	addPet("Refused")
 	awaitRow("an attempt fails", "pending", "500")
 	p.checkPage("webhook-pending")
@@ -141,7 +142,7 @@ func (p *tab) useWebhooks(s *server) {
 	eval[bool](p, `(document.querySelector("#since").value = new Date(Date.now() - 3600000).toISOString().slice(0, 19)) !== ""`)
 	pings, samples, refused := r.count("webhook.ping"), r.count("pet.deleted"), r.count("Refused")
 	p.do("send everything again", click(`form[action$="/retry-since"] button`), visible(".notice.done"))
-	eventually(p.t, stepTimeout, "everything comes again", func() bool {
+	testenv.Eventually(p.t, "everything comes again", func() bool {
 		return r.count("webhook.ping") > pings && r.count("pet.deleted") > samples && r.count("Refused") > refused
 	})
 
@@ -153,7 +154,7 @@ func (p *tab) useWebhooks(s *server) {
 	addPet("Unheard")
 	p.do("resume", click(`form:has([name="state"]) button`), visible(".tag.active"))
 	addPet("Heard")
-	eventually(p.t, stepTimeout, "the webhook delivers again", func() bool { return r.count("Heard") > 0 })
+	testenv.Eventually(p.t, "the webhook delivers again", func() bool { return r.count("Heard") > 0 })
 	if r.wantLast(p.t, "Heard"); r.count("Unheard") > 0 {
 		p.t.Error("what happened while the webhook was paused was sent")
 	}

@@ -182,7 +182,7 @@ func (s *shoppers) tolerates(a response) bool {
 func (s *shoppers) awaitMore(n int64) {
 	s.t.Helper()
 	before := s.acknowledged.Load()
-	eventually(s.t, time.Minute, "more is acknowledged", func() bool { return s.acknowledged.Load() >= before+n })
+	testenv.Eventually(s.t, "more is acknowledged", func() bool { return s.acknowledged.Load() >= before+n })
 }
 
 // stop ends the load and checks that every pet is stored once, exactly as acknowledged.
@@ -293,7 +293,7 @@ func TestClusterRollingRestart(t *testing.T) {
 	}
 	more := func() {
 		before := answered.Load()
-		eventually(t, time.Minute, "requests are answered", func() bool { return answered.Load() > before+10*clients })
+		testenv.Eventually(t, "requests are answered", func() bool { return answered.Load() > before+10*clients })
 	}
 	for range rounds {
 		for _, in := range instances {
@@ -352,7 +352,7 @@ func TestClusterFailover(t *testing.T) {
 		primary.Kill()
 		if round%2 == 0 {
 			// Otherwise the standby may be promoted so soon that no client notices.
-			eventually(t, time.Minute, "a client has to send again", func() bool { return load.retried.Load() > before })
+			testenv.Eventually(t, "a client has to send again", func() bool { return load.retried.Load() > before })
 		}
 		standby.Promote(t)
 		promoted := time.Now()
@@ -433,7 +433,7 @@ func TestFrozenPrimary(t *testing.T) {
 	slowest := watchAlive(t, s)
 	standby.Promote(t)
 	promoted := time.Now()
-	eventually(t, time.Minute, "writes succeed again", func() bool { return put("after") })
+	testenv.Eventually(t, "writes succeed again", func() bool { return put("after") })
 	took := time.Since(promoted)
 	busy := slowest()
 	t.Logf("writes succeed again after %v", took)
@@ -459,7 +459,7 @@ func TestFrozenPrimary(t *testing.T) {
 		}
 	}
 	standby.Restart(t)
-	eventually(t, time.Minute, "writes succeed again", func() bool { return put("new primary, restarted") })
+	testenv.Eventually(t, "writes succeed again", func() bool { return put("new primary, restarted") })
 	if err := primary.Exec(ctx, "store", "DO $$ BEGIN IF EXISTS (SELECT FROM categories WHERE id = 7 AND name <> 'while frozen') THEN RAISE 'written to'; END IF; END $$"); err != nil {
 		t.Errorf("the old primary: %v", err)
 	}

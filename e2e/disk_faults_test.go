@@ -121,7 +121,7 @@ func usedDatabase(t *testing.T) usedServer {
 	u.key = loadKey(t, u.database)
 	s := start(t, onDatabase(u.database))
 	l := startLoad(t, s, u.key, 8, "before", 1000)
-	eventually(t, time.Minute, "the database is in use", func() bool { return l.acknowledged.Load() > 400 })
+	testenv.Eventually(t, "the database is in use", func() bool { return l.acknowledged.Load() > 400 })
 	u.pets = l.stop()
 	s.stop()
 	// The next start finds a log to recover. It is short, so that most calls are those
@@ -180,7 +180,7 @@ func (f injection) run(t *testing.T, used usedServer, sum *faultSummary) {
 		// happen, because the calls are spread over threads, the run is given up.
 		enough := int64(math.MaxInt64)
 		deadline := time.Now().Add(f.timeout())
-		eventually(t, time.Minute, "the load meets the fault", func() bool {
+		testenv.Eventually(t, "the load meets the fault", func() bool {
 			responses := l.acknowledged.Load() + int64(l.refusals()["storage_full"])
 			if enough == math.MaxInt64 && wasInjected(trace) {
 				enough = responses + 100

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"animalstore/internal/testenv"
 )
@@ -65,7 +64,7 @@ func responsesBeforeTheDisk(t *testing.T, opts ...option) (responses int, early 
 		withStrace(trace, "-y", "-xx", "-s", "16384", "-e", "trace=pwrite64,fsync,fdatasync,write,writev,sendto"))...)
 	// Names are long, so that the log is checkpointed meanwhile.
 	l := startLoad(t, s, key, 8, "traced", 4000)
-	eventually(t, time.Minute, "300 pets are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
+	testenv.Eventually(t, "300 pets are acknowledged", func() bool { return l.acknowledged.Load() >= 300 })
 	acknowledged := l.stop()
 	s.stop()
 	s.awaitTrace(trace)

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/testenv"
@@ -320,7 +319,7 @@ func TestSessionsEndWhatTheyStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "the process in the background is gone", func() bool {
+	testenv.Eventually(t, "the process in the background is gone", func() bool {
 		return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || isZombie(pid)
 	})
 }

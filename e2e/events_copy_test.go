@@ -14,6 +14,7 @@ import (
 
 	"animalstore"
 	goclient "animalstore/client"
+	"animalstore/internal/testenv"
 )
 
 // storeCopy is a copy of a store, maintained only by following its events.
@@ -219,7 +220,7 @@ func (f *followers) check(c *client) {
 		f.t.Fatalf("got %q: %v", a.header.Get("Link"), err)
 	}
 	for _, copied := range f.copies {
-		eventually(f.t, time.Minute, copied.name+" has every event", func() bool { return copied.position() >= newest })
+		testenv.Eventually(f.t, copied.name+" has every event", func() bool { return copied.position() >= newest })
 	}
 	f.stop()
 	want := storeContents(f.t, c)

@@ -118,7 +118,7 @@ func changeKeys(ctx context.Context, c *goclient.Client, n int) error {
 func (w *writers) awaitMore(n int64) {
 	w.t.Helper()
 	before := w.made.Load()
-	eventually(w.t, time.Minute, "more is changed", func() bool { return w.made.Load() >= before+n })
+	testenv.Eventually(w.t, "more is changed", func() bool { return w.made.Load() >= before+n })
 }
 
 func urlsOf(instances []*instance) (urls []string) {
@@ -286,7 +286,7 @@ func TestEventStreamsMove(t *testing.T) {
 	copies, ended := openStreams(t, n, instances, database, newestEvent(t, second))
 	stop := addPets(second)
 	for _, c := range copies {
-		eventually(t, time.Minute, c.name+" gets events", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.items) > 3 })
+		testenv.Eventually(t, c.name+" gets events", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.items) > 3 })
 	}
 	if more := residentMemory(t, instances[0].cmd.Process.Pid) - memory; more > 64<<20 {
 		t.Errorf("%d streams: got %d MiB more memory, want at most 64", n, more>>20)
@@ -297,14 +297,14 @@ func TestEventStreamsMove(t *testing.T) {
 		t.Errorf("exit code %d, want 0.\n%s", code, instances[0].output())
 	}
 	took := time.Since(began)
-	eventually(t, time.Minute, "every stream ended cleanly", func() bool { return ended.Load() >= int64(n) })
+	testenv.Eventually(t, "every stream ended cleanly", func() bool { return ended.Load() >= int64(n) })
 	added := stop()
 	newest, err := strconv.ParseInt(newestEvent(t, second), 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range copies {
-		eventually(t, time.Minute, c.name+" is up to date", func() bool { return c.position() >= newest })
+		testenv.Eventually(t, c.name+" is up to date", func() bool { return c.position() >= newest })
 		c.mu.Lock()
 		for _, wrong := range c.wrong {
 			t.Errorf("%s: %s", c.name, wrong)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
 )
 
 // binary is the program under test, built once like a release: without the race
@@ -161,7 +162,7 @@ func cleanEnv() []string {
 var serving = regexp.MustCompile(`\bapi"?[=:]"?(https?://[^/"\s]+)/v1`)
 
 func (s *server) awaitServing() bool {
-	eventually(s.t, 5*time.Minute, "the server serves or ends", func() bool {
+	testenv.Eventually(s.t, "the server serves or ends", func() bool {
 		if m := serving.FindStringSubmatch(s.stderr.String()); m != nil {
 			s.url = m[1]
 			return true
@@ -264,16 +265,6 @@ func newKey(t testing.TB, database string, args ...string) string {
 func loadKey(t testing.TB, database string) string {
 	t.Helper()
 	return newKey(t, database, "--name", "load", "--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000")
-}
-
-// eventually waits until f is true, and fails the test if that takes too long.
-func eventually(t testing.TB, atMost time.Duration, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(atMost); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", atMost, what)
-		}
-	}
 }
 
 // buffer is a bytes.Buffer that can be read while a process writes to it.

@@ -32,7 +32,7 @@ func TestImportIsInterrupted(t *testing.T) {
 
 	first := startImport(t, s, key, file, before)
 	journal := file + ".progress"
-	eventually(t, 5*time.Minute, "the import has written its journal", func() bool { return journalRows(journal) > 0 })
+	testenv.Eventually(t, "the import has written its journal", func() bool { return journalRows(journal) > 0 })
 	first.Process.Kill()
 	first.Wait()
 	done := journalRows(journal)

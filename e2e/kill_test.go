@@ -32,7 +32,7 @@ func TestKill(t *testing.T) {
 	for round := range rounds {
 		s := start(t, onDatabase(database))
 		l := startLoad(t, s, key, writers, fmt.Sprint("round ", round), 50)
-		eventually(t, time.Minute, "something is acknowledged", func() bool { return l.acknowledged.Load() > 0 })
+		testenv.Eventually(t, "something is acknowledged", func() bool { return l.acknowledged.Load() > 0 })
 		// Loads of different lengths hit different states of the log.
 		time.Sleep(time.Duration(100+round%4*100) * time.Millisecond)
 		s.kill()
@@ -181,7 +181,7 @@ func TestRetryAfterKill(t *testing.T) {
 		}()
 		// Kill at a different moment of the work in each round.
 		enough := int64(len(intents) * (1 + round%4) / 5)
-		eventually(t, time.Minute, "some writes are answered", func() bool { return answered.Load() >= enough })
+		testenv.Eventually(t, "some writes are answered", func() bool { return answered.Load() >= enough })
 		s.kill()
 		<-done
 		if answered.Load() == int64(len(intents)) {
@@ -235,7 +235,7 @@ func TestRetryOneKeyAfterKill(t *testing.T) {
 			defer close(done)
 			sendAtOnce(t, s, key, same, &answered)
 		}()
-		eventually(t, time.Minute, "one is answered", func() bool { return answered.Load() > 0 })
+		testenv.Eventually(t, "one is answered", func() bool { return answered.Load() > 0 })
 		s.kill()
 		<-done
 		before := len(in.responses)

@@ -60,7 +60,7 @@ func TestSlowHeaderIsCut(t *testing.T) {
 	// This is less than a whole request may take; otherwise that limit could be the
 	// cause.
 	within(t, begun, 4500*time.Millisecond, 9*time.Second, "cutting off slow headers")
-	s.awaitOnlyListener(time.Minute)
+	s.awaitOnlyListener()
 }
 
 func TestSlowBodyIsCut(t *testing.T) {
@@ -82,7 +82,7 @@ func TestSlowBodyIsCut(t *testing.T) {
 		t.Errorf("got %v, want a response or the end", err)
 	}
 	within(t, begun, 9500*time.Millisecond, 30*time.Second, "cutting off a slow body")
-	s.awaitOnlyListener(time.Minute)
+	s.awaitOnlyListener()
 }
 
 // TestClientThatDoesNotReadIsCut requests far more than the system buffers and reads
@@ -107,7 +107,7 @@ func TestClientThatDoesNotReadIsCut(t *testing.T) {
 	if _, err := deaf.r.Peek(1); err != nil {
 		t.Fatalf("no response begins: %v", err)
 	}
-	s.awaitOnlyListener(time.Minute)
+	s.awaitOnlyListener()
 	within(t, begun, 9*time.Second, 60*time.Second, "cutting off a client that does not read")
 }
 
@@ -162,9 +162,9 @@ func (s *server) sockets() int {
 }
 
 // awaitOnlyListener waits until all connections are gone.
-func (s *server) awaitOnlyListener(atMost time.Duration) {
+func (s *server) awaitOnlyListener() {
 	s.t.Helper()
-	eventually(s.t, atMost, "all connections but the listener are closed", func() bool { return s.sockets() == 1 })
+	testenv.Eventually(s.t, "all connections but the listener are closed", func() bool { return s.sockets() == 1 })
 }
 
 // TestClientsGoAway disconnects clients at every stage of a request. Each request is
@@ -204,7 +204,7 @@ func TestClientsGoAway(t *testing.T) {
 			c.Close()
 		}
 	}
-	s.awaitOnlyListener(time.Minute)
+	s.awaitOnlyListener()
 
 	c := newClient(t, s, key)
 	stored := c.allPets(t, 0)
@@ -223,7 +223,7 @@ func TestClientsGoAway(t *testing.T) {
 
 	wantStatus(t, c.do(t, "POST", "/v1/pets", body("after")), 201, "")
 	c.http.CloseIdleConnections()
-	s.awaitOnlyListener(time.Minute)
+	s.awaitOnlyListener()
 	if log := s.stderr.String(); strings.Contains(log, "panic") || strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log has errors about clients that left:\n%s", log)
 	}
@@ -268,7 +268,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 
 	end := attack(t, addr, attackers)
-	eventually(t, time.Minute, "the server is out of descriptors", func() bool {
+	testenv.Eventually(t, "the server is out of descriptors", func() bool {
 		return strings.Contains(s.stderr.String(), "too many open files")
 	})
 	var waiting sync.WaitGroup
@@ -281,7 +281,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 	waiting.Wait()
 	end()
-	eventually(t, time.Minute, "new clients are served again", func() bool {
+	testenv.Eventually(t, "new clients are served again", func() bool {
 		c, err := net.DialTimeout("tcp", addr, 10*time.Second)
 		if err != nil {
 			return false

@@ -94,7 +94,7 @@ func TestMetrics(t *testing.T) {
 		`animalstore_http_errors_total{code="unavailable"}`:                                   0,
 	} {
 		// A request is counted after its response has been sent.
-		eventually(t, time.Minute, fmt.Sprintf("%s is %v", series, want), func() bool { return s.metric(series) == want })
+		testenv.Eventually(t, fmt.Sprintf("%s is %v", series, want), func() bool { return s.metric(series) == want })
 	}
 	if strings.Contains(s.metrics(), "4711") {
 		t.Error("the metrics contain a path sent by a client")
@@ -175,11 +175,11 @@ func TestSaturationMetrics(t *testing.T) {
 	for _, series := range []string{"animalstore_sqlite_write_queue_length", "animalstore_sqlite_readers_busy", "animalstore_sqlite_reads_waiting"} {
 		// The server's own work, such as saving counts, may be in progress at any
 		// moment.
-		eventually(t, time.Minute, series+" is 0 on an idle server", func() bool {
+		testenv.Eventually(t, series+" is 0 on an idle server", func() bool {
 			return strings.Contains(s.metrics(), "\n"+series+" 0\n")
 		})
 	}
-	eventually(t, time.Minute, "the trace is in the log", func() bool {
+	testenv.Eventually(t, "the trace is in the log", func() bool {
 		return strings.Contains(s.stderr.String(), " trace_id=0af7651916cd43dd8448eb211c80319c")
 	})
 }
@@ -318,7 +318,7 @@ func TestPostgresMetrics(t *testing.T) {
 		t.Errorf("the pool has %v connections at most, want the 3 of its URL", got)
 	}
 	// The server's own statements use connections too.
-	eventually(t, time.Minute, "1 to 3 connections are idle after a request", func() bool {
+	testenv.Eventually(t, "1 to 3 connections are idle after a request", func() bool {
 		got := s.metric("animalstore_postgres_pool_idle")
 		return got >= 1 && got <= 3
 	})
@@ -326,7 +326,7 @@ func TestPostgresMetrics(t *testing.T) {
 		t.Errorf("%v waits took %v s, want at least the first connection's", waits, waited)
 	}
 	before := databaseSize(t, database)
-	eventually(t, time.Minute, "the size is known", func() bool { return s.metric("animalstore_postgres_database_bytes") > 0 })
+	testenv.Eventually(t, "the size is known", func() bool { return s.metric("animalstore_postgres_database_bytes") > 0 })
 	// PostgreSQL adds pages while nothing seems to happen.
 	if got, after := s.metric("animalstore_postgres_database_bytes"), databaseSize(t, database); got < before-1<<20 || got > after+1<<20 {
 		t.Errorf("the database has %v bytes, want %v to %v", got, before, after)
@@ -353,11 +353,11 @@ func TestPostgresMetrics(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, time.Minute, "connections are in use, and reads wait for them", func() bool {
+	testenv.Eventually(t, "connections are in use, and reads wait for them", func() bool {
 		return s.metric("animalstore_postgres_pool_acquired") >= 2 && s.metric("animalstore_postgres_pool_waiting") >= 1
 	})
 	stop()
-	eventually(t, time.Minute, "nothing waits", func() bool {
+	testenv.Eventually(t, "nothing waits", func() bool {
 		return strings.Contains(s.metrics(), "\nanimalstore_postgres_pool_acquired 0\n") && strings.Contains(s.metrics(), "\nanimalstore_postgres_pool_waiting 0\n")
 	})
 }
@@ -402,7 +402,7 @@ func TestRedisMetrics(t *testing.T) {
 	begun := time.Now()
 	// On a busy machine the first call may be late, and all other requests be decided
 	// without Redis before it is asked again.
-	eventually(t, time.Minute, "Redis decides requests", func() bool {
+	testenv.Eventually(t, "Redis decides requests", func() bool {
 		send()
 		return s.metric(sharedDecisions) > 0
 	})
@@ -418,7 +418,7 @@ func TestRedisMetrics(t *testing.T) {
 	// wouldn't notice that Redis stops.
 	awaitShared := func() {
 		t.Helper()
-		eventually(t, time.Minute, "limits are shared", func() bool { return strings.Contains(s.metrics(), "\n"+fallbackNow+" 0\n") })
+		testenv.Eventually(t, "limits are shared", func() bool { return strings.Contains(s.metrics(), "\n"+fallbackNow+" 0\n") })
 	}
 	awaitShared()
 	fallbacks, failures := s.metric("animalstore_limit_fallbacks_total"), s.metric("animalstore_redis_failures_total")
@@ -445,12 +445,12 @@ func TestRedisMetrics(t *testing.T) {
 	redis.Restart()
 	awaitShared()
 	shared := s.metric(sharedDecisions)
-	eventually(t, time.Minute, "Redis decides again", func() bool {
+	testenv.Eventually(t, "Redis decides again", func() bool {
 		send()
 		return s.metric(sharedDecisions) > shared
 	})
 	wantDecided("with Redis again")
-	eventually(t, time.Minute, "Redis is found to have forgotten the key", func() bool {
+	testenv.Eventually(t, "Redis is found to have forgotten the key", func() bool {
 		redis.Flush()
 		send()
 		return s.metric("animalstore_redis_forgotten_keys_total") >= 1

@@ -35,7 +35,7 @@ func startMove(t testing.TB, from, to string) *server {
 // used id or disk space.
 func wantUntouched(t *testing.T, when, database string) {
 	t.Helper()
-	eventually(t, time.Minute, "the server notices the end of the connection", func() bool {
+	testenv.Eventually(t, "the server notices the end of the connection", func() bool {
 		return asked[int](t, database, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()") == 0
 	})
 	for _, table := range []string{"pets", "orders", "categories", "keys", "key_secrets", "usage", "limit_states", "idempotency_records"} {
@@ -136,7 +136,7 @@ func TestMoveKilled(t *testing.T) {
 	}{
 		{"half way", stops{up: 43 * pets}, func() string {
 			var copied int64
-			eventually(t, time.Minute, "the server has copied the rows it was sent", func() bool {
+			testenv.Eventually(t, "the server has copied the rows it was sent", func() bool {
 				copied = asked[int64](t, database, "SELECT coalesce(max(tuples_processed), 0) FROM pg_stat_progress_copy WHERE relid = 'pets'::regclass")
 				return copied > source.total*2/5
 			})
@@ -236,7 +236,7 @@ func TestMoveLosesItsConnection(t *testing.T) {
 		move := startMove(t, file, through)
 		valve.await(t, test.when, move)
 		if test.full {
-			eventually(t, time.Minute, "the server commits", func() bool { return asked[int](t, database, "SELECT count(*) FROM pets") == 2000 })
+			testenv.Eventually(t, "the server commits", func() bool { return asked[int](t, database, "SELECT count(*) FROM pets") == 2000 })
 		}
 		valve.cut()
 		if code := move.wait(); code != 1 || !strings.Contains(move.stderr.String(), test.want) {

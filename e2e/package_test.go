@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/testenv"
@@ -253,7 +252,7 @@ func TestImage(t *testing.T) {
 	}
 	defer server.Wait()
 	defer server.Process.Kill()
-	eventually(t, time.Minute, "the health check passes", func() bool {
+	testenv.Eventually(t, "the health check passes", func() bool {
 		return inside(c.Healthcheck.Test[1:]...).Run() == nil
 	})
 	if strings.Contains(log.String(), "ast_live_") {

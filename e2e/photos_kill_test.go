@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"animalstore"
 	goclient "animalstore/client"
@@ -161,7 +160,7 @@ func TestKillUnderUploads(t *testing.T) {
 	for round := range rounds {
 		s := start(t, onDatabase(database))
 		l := startPhotoLoad(t, s, key, round)
-		eventually(t, time.Minute, "some photos are acknowledged", func() bool { return len(l.soFar()) >= 1+round%10 })
+		testenv.Eventually(t, "some photos are acknowledged", func() bool { return len(l.soFar()) >= 1+round%10 })
 		s.kill()
 		l.stop()
 		maps.Copy(all, l.acknowledged)

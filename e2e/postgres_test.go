@@ -180,7 +180,7 @@ func TestPostgresGone(t *testing.T) {
 			trouble.begin(t)
 			testGone(t, s, key, trouble)
 			trouble.end(t)
-			eventually(t, time.Minute, "requests are served again", func() bool { return c.get(t, "/v1/pets").status == 200 })
+			testenv.Eventually(t, "requests are served again", func() bool { return c.get(t, "/v1/pets").status == 200 })
 			for i := range 40 { // on every connection
 				wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("after ", i), 1, "available")), 201, "")
 			}
@@ -204,7 +204,7 @@ func lockTables(t *testing.T, pg *pgtest.Server, database string) (unlock func()
 	go func() {
 		locked <- pg.Exec(ctx, pgtest.Name(database), "BEGIN; LOCK TABLE pets, orders, categories; SELECT pg_sleep(120)")
 	}()
-	eventually(t, time.Minute, "the tables are locked", func() bool {
+	testenv.Eventually(t, "the tables are locked", func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		err := pg.Exec(ctx, pgtest.Name(database), "SET lock_timeout = 10; SELECT FROM pets LIMIT 1")
@@ -308,7 +308,7 @@ func TestPostgresWarmKey(t *testing.T) {
 	c := newClient(t, s, loadKey(t, database))
 	const attempts = 20
 	for attempt := range attempts {
-		eventually(t, time.Minute, "requests are served", func() bool { return c.get(t, "/v1/limits").status == 200 })
+		testenv.Eventually(t, "requests are served", func() bool { return c.get(t, "/v1/limits").status == 200 })
 		// The key may have been read up to a second ago: wait until it is read again.
 		time.Sleep(time.Second)
 		begun := time.Now()
@@ -317,7 +317,7 @@ func TestPostgresWarmKey(t *testing.T) {
 		warm := c.get(t, "/v1/limits")
 		took := time.Since(begun)
 		var cold response
-		eventually(t, time.Minute, "the key has to be read again", func() bool {
+		testenv.Eventually(t, "the key has to be read again", func() bool {
 			cold = c.get(t, "/v1/limits")
 			return cold.status != 200
 		})
@@ -355,7 +355,7 @@ func TestPostgresCounts(t *testing.T) {
 		wantStatus(t, a, 503, "unavailable")
 	}
 	pg.Thaw()
-	eventually(t, time.Minute, "requests are served again", func() bool {
+	testenv.Eventually(t, "requests are served again", func() bool {
 		a := c.get(t, "/v1/limits")
 		if a.header.Get("X-RateLimit-Limit") == "300" {
 			admitted++
@@ -406,7 +406,7 @@ func TestPostgresBackup(t *testing.T) {
 		t.Fatalf("the store has %d pets, want 501", len(before))
 	}
 	l := startLoad(t, s, key, 2, "during the backup", 100)
-	eventually(t, time.Minute, "pets are added", func() bool { return l.acknowledged.Load() > 0 })
+	testenv.Eventually(t, "pets are added", func() bool { return l.acknowledged.Load() > 0 })
 
 	dir := t.TempDir()
 	file := filepath.Join(dir, "it's a store.dump")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"animalstore/internal/testenv"
 )
@@ -45,10 +44,10 @@ func cutPowerUnderUploads(t *testing.T, cuts int, opts ...option) (acknowledged,
 		l := startPhotoLoad(t, s, key, cut)
 		// Cuts at different moments hit different states of the log.
 		enough := 1 + cut*7%23
-		eventually(t, time.Minute, "some photos are acknowledged", func() bool { return len(l.soFar()) >= enough })
+		testenv.Eventually(t, "some photos are acknowledged", func() bool { return len(l.soFar()) >= enough })
 		photos := l.soFar() // only these: see cutPower
 		d.cut(t)
-		eventually(t, time.Minute, "the server notices", s.ended)
+		testenv.Eventually(t, "the server notices", s.ended)
 		l.stop()
 		d.unmount(t)
 		d.mount(t)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 
 	"animalstore/internal/testenv"
@@ -58,14 +57,14 @@ func cutPower(t *testing.T, cuts int, opts ...option) (acknowledged, lost int) {
 		l := startLoad(t, s, key, 16, fmt.Sprint("cut ", cut), 100)
 		// Cuts at different moments hit different states of the log.
 		enough := int64(1 + cut*997%1500)
-		eventually(t, time.Minute, "the load is on", func() bool { return l.acknowledged.Load() >= enough })
+		testenv.Eventually(t, "the load is on", func() bool { return l.acknowledged.Load() >= enough })
 		// Only responses before the cut count. A machine without power responds to
 		// nothing, while this one keeps running, and ext4 has been seen to report
 		// success for an fsync that was interrupted by the cut.
 		pets := l.callTime()
 		d.cut(t)
 		// The server must not keep running without its disk.
-		eventually(t, time.Minute, "the server notices", s.ended)
+		testenv.Eventually(t, "the server notices", s.ended)
 		if code := s.wait(); code != 1 {
 			t.Errorf("cut %d: the server ended with exit code %d, want 1.\n%s", cut, code, s.output())
 		}
@@ -150,7 +149,7 @@ func (d *disk) mount(t *testing.T) {
 
 func (d *disk) unmount(t *testing.T) {
 	t.Helper()
-	eventually(t, time.Minute, "the disk is no longer in use", func() bool {
+	testenv.Eventually(t, "the disk is no longer in use", func() bool {
 		err := syscall.Unmount(d.dir, 0)
 		if err != nil && !errors.Is(err, syscall.EBUSY) {
 			t.Fatalf("unmount: %v", err)

@@ -192,7 +192,7 @@ func (c *cluster) exact(when, plan string, limit int64) {
 func (c *cluster) awaitShared() {
 	c.t.Helper()
 	for i, s := range c.servers {
-		eventually(c.t, 5*time.Minute, fmt.Sprintf("server %d shares its limits", i), func() bool { return s.metric(fallbackNow) == 0 })
+		testenv.Eventually(c.t, fmt.Sprintf("server %d shares its limits", i), func() bool { return s.metric(fallbackNow) == 0 })
 	}
 }
 
@@ -273,7 +273,7 @@ func TestRedisOutages(t *testing.T) {
 				}
 			}
 			for i, s := range c.servers {
-				eventually(t, time.Minute, fmt.Sprintf("%s: server %d says that it is alone", outage.name, i), func() bool { return s.metric(fallbackNow) == 1 })
+				testenv.Eventually(t, fmt.Sprintf("%s: server %d says that it is alone", outage.name, i), func() bool { return s.metric(fallbackNow) == 1 })
 				wantStatus(t, newClient(t, s, "").get(t, "/readyz"), 200, "")
 			}
 			c.banned(outage.name+", known to be gone", rude, banEnd)

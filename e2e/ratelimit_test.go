@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 // standing is the response of GET /v1/limits.
@@ -157,7 +159,7 @@ func TestBanSurvives(t *testing.T) {
 		}
 	}
 	show := func() string { return command(t, s.database, "show", id).stdout }
-	eventually(t, time.Minute, "the ban is saved", func() bool { return strings.Contains(show(), "until") })
+	testenv.Eventually(t, "the ban is saved", func() bool { return strings.Contains(show(), "until") })
 	s.kill()
 	s = start(t, onDatabase(s.database))
 	same("after a kill")

@@ -109,7 +109,7 @@ func TestSeedOnTerminal(t *testing.T) {
 	go io.Copy(shown, screen) // ends with the last program on the terminal
 
 	bar := regexp.MustCompile(`\[=* *\] [0-9,]+0,000 of 100,000,000 pets, [0-9,]+ a second`)
-	eventually(t, time.Minute, "the bar moves", func() bool { return bar.MatchString(shown.String()) })
+	testenv.Eventually(t, "the bar moves", func() bool { return bar.MatchString(shown.String()) })
 	if _, err := screen.Write([]byte{3}); err != nil { // Ctrl-C
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestSeedOnTerminal(t *testing.T) {
 	// A terminal's lines are broken between words.
 	stopped := regexp.MustCompile(`animalstore: stopped: added ([0-9,]+) of 100,000,000 pets, with 36 categories and ([0-9,]+) orders, all complete\. Add the rest with --pets ([0-9]+)$`)
 	var said []string
-	eventually(t, time.Minute, "it says what is stored", func() bool {
+	testenv.Eventually(t, "it says what is stored", func() bool {
 		said = stopped.FindStringSubmatch(strings.Join(strings.Fields(shown.String()), " "))
 		return said != nil
 	})

@@ -72,13 +72,13 @@ func testTerminate(t *testing.T, s *server) {
 			}
 		})
 	}
-	eventually(t, time.Minute, "the load is on", func() bool { return answered.Load() > 10*clients })
+	testenv.Eventually(t, "the load is on", func() bool { return answered.Load() > 10*clients })
 	// They can't start earlier, because the server cuts off a header that takes more
 	// than five seconds.
 	slow := startSlowRequests(t, s, key)
 	terminated.Add(1)
 	s.signal(syscall.SIGTERM)
-	eventually(t, time.Minute, "new connections are refused", func() bool {
+	testenv.Eventually(t, "new connections are refused", func() bool {
 		c, err := tryDial(s)
 		if err == nil {
 			c.Close()
@@ -245,7 +245,7 @@ func TestTerminateUnfinishedRequests(t *testing.T) {
 			io.WriteString(hello, "\x16\x03\x01\x02\x00\x01\x00")
 			dial(t, s).send(t, "GET /v1/pets HT")
 			s.signal(syscall.SIGTERM)
-			eventually(t, time.Minute, "the log says that the server is stopping", func() bool {
+			testenv.Eventually(t, "the log says that the server is stopping", func() bool {
 				return strings.Contains(s.stderr.String(), "shutting down")
 			})
 			begun := time.Now()

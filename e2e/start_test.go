@@ -29,7 +29,7 @@ var (
 func (s *server) printed(pattern *regexp.Regexp) string {
 	s.t.Helper()
 	var found []string
-	eventually(s.t, time.Minute, "it prints "+pattern.String(), func() bool {
+	testenv.Eventually(s.t, "it prints "+pattern.String(), func() bool {
 		found = pattern.FindStringSubmatch(s.stdout.String())
 		return found != nil
 	})
@@ -275,7 +275,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 	for _, id := range ids {
 		line := regexp.MustCompile(`msg=request request_id=` + regexp.QuoteMeta(id) + ` client=127\.0\.0\.1 method=GET path=\S+ status=\d+ `)
-		eventually(t, time.Minute, "request "+id+" is in the access log", func() bool { return line.MatchString(s.stderr.String()) })
+		testenv.Eventually(t, "request "+id+" is in the access log", func() bool { return line.MatchString(s.stderr.String()) })
 	}
 
 	quiet := start(t)

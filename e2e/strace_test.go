@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"animalstore/internal/testenv"
 )
@@ -36,7 +35,7 @@ func withStrace(file string, args ...string) option {
 func (s *server) awaitTrace(file string) {
 	s.t.Helper()
 	end := regexp.MustCompile(fmt.Sprintf(`(?m)^%d +\+\+\+ (exited|killed)`, s.cmd.Process.Pid))
-	eventually(s.t, 20*time.Second, "the trace is complete", func() bool {
+	testenv.Eventually(s.t, "the trace is complete", func() bool {
 		f, err := os.Open(file)
 		if err != nil {
 			return false

@@ -203,7 +203,7 @@ func TestACMEDirectoryDown(t *testing.T) {
 	}
 	s := start(t, withEnv("SSL_CERT_FILE="+trust), withArgs("--acme-domain", "shop.example,www.shop.example", "--acme-directory", authority.URL+"/dir", "--redirect-http", "127.0.0.1:0"))
 	for _, domain := range []string{"shop.example", "www.shop.example"} {
-		eventually(t, time.Minute, "the log says that there is no certificate for "+domain, func() bool {
+		testenv.Eventually(t, "the log says that there is no certificate for "+domain, func() bool {
 			for line := range strings.Lines(s.stderr.String()) {
 				if strings.Contains(line, "no certificate for the domain") && strings.Contains(line, "domain="+domain+" ") && strings.Contains(line, "retry_in=") {
 					return true
@@ -299,7 +299,7 @@ func startPebble(t *testing.T, validity time.Duration) *pebble {
 			t.Logf("pebble:\n%s", &out)
 		}
 	})
-	eventually(t, time.Minute, "pebble serves", func() bool {
+	testenv.Eventually(t, "pebble serves", func() bool {
 		status, _ := get(p.client, p.directory)
 		return status == 200
 	})
@@ -405,14 +405,14 @@ func TestACME(t *testing.T) {
 				return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
 			}
 			for _, domain := range []string{"shop.example", "www.shop.example"} {
-				eventually(t, time.Minute, "the server has a certificate for "+domain, func() bool { return reach(domain) != "" })
+				testenv.Eventually(t, "the server has a certificate for "+domain, func() bool { return reach(domain) != "" })
 			}
 			if reach("evil.example") != "" {
 				t.Error("a domain that isn't configured gets a certificate")
 			}
 			first := reach("shop.example")
-			eventually(t, 2*time.Minute, "the certificate is renewed", func() bool { return reach("shop.example") != first })
-			eventually(t, 2*time.Minute, "the log says so", func() bool { return strings.Contains(s.stderr.String(), "certificate renewed") })
+			testenv.Eventually(t, "the certificate is renewed", func() bool { return reach("shop.example") != first })
+			testenv.Eventually(t, "the log says so", func() bool { return strings.Contains(s.stderr.String(), "certificate renewed") })
 			s.stop()
 			opts = append(opts, withArgs("--acme-directory", "https://127.0.0.1:1/dir"))
 			s = start(t, opts...)

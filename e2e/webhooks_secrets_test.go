@@ -14,6 +14,7 @@ import (
 
 	"animalstore"
 	goclient "animalstore/client"
+	"animalstore/internal/testenv"
 )
 
 // forms are the ways in which a secret could be encoded.
@@ -92,7 +93,7 @@ func useWebhooks(t *testing.T, s *server, c *goclient.Client, key string, r *hoo
 	must(err)
 	_, err = c.PingWebhook(ctx, hook.ID)
 	must(err)
-	eventually(t, time.Minute, "an attempt fails", func() bool { return len(deliveries(t, c, hook.ID, false)) > 0 })
+	testenv.Eventually(t, "an attempt fails", func() bool { return len(deliveries(t, c, hook.ID, false)) > 0 })
 	rotated, err := c.RotateWebhook(ctx, hook.ID, time.Hour)
 	must(err)
 	r.trust(rotated.Secret)
@@ -115,13 +116,13 @@ func useWebhooks(t *testing.T, s *server, c *goclient.Client, key string, r *hoo
 	_, err = c.CreatePet(ctx, animalstore.NewPet{Name: "Rex", CategoryID: 1})
 	must(err)
 	for _, id := range []int64{nowhere.ID, other.ID} {
-		eventually(t, time.Minute, "an attempt has no response", func() bool { return len(deliveries(t, c, id, false)) > 0 })
+		testenv.Eventually(t, "an attempt has no response", func() bool { return len(deliveries(t, c, id, false)) > 0 })
 	}
 	must(c.DeleteWebhook(ctx, nowhere.ID))
 	respond <- http.StatusGone
 	_, err = c.PingWebhook(ctx, hook.ID)
 	must(err)
-	eventually(t, time.Minute, "the webhook is disabled", func() bool {
+	testenv.Eventually(t, "the webhook is disabled", func() bool {
 		w, err := c.GetWebhook(ctx, hook.ID)
 		return err == nil && w.State == animalstore.WebhookDisabled
 	})

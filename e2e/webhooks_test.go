@@ -204,7 +204,7 @@ func TestWebhooksOutlastKills(t *testing.T) {
 		var writing sync.WaitGroup
 		writing.Go(func() { createPets(t, instances, key, events, &created) })
 		for n := range kills {
-			eventually(t, time.Minute, "more is created", func() bool { return created.Load() >= events*int64(n+1)/int64(kills+1) })
+			testenv.Eventually(t, "more is created", func() bool { return created.Load() >= events*int64(n+1)/int64(kills+1) })
 			killBusy(t, r, instances[rand.N(len(instances)):][:1], database)
 		}
 		writing.Wait()
@@ -249,14 +249,14 @@ func TestWebhookTakeover(t *testing.T) {
 	r.subscribe(hookClient(t, instances[0].url, key), "pet.*")
 	var created atomic.Int64
 	createPets(t, instances, key, db.MaxInFlight+10, &created)
-	eventually(t, time.Minute, "as much as possible is being sent", func() bool { return r.inProgress() == db.MaxInFlight })
+	testenv.Eventually(t, "as much as possible is being sent", func() bool { return r.inProgress() == db.MaxInFlight })
 	others := startInstances(t, 1, database, r.trusted()...)
 	hangs.Store(false)
 	instances[0].kill()
 	killed := time.Now()
 	slowest := watchAlive(t, others[0].server)
 	want := petEvents(t, hookClient(t, others[0].url, key))
-	eventually(t, 2*time.Minute, "everything arrives", func() bool { return len(missing(r, want)) == 0 })
+	testenv.Eventually(t, "everything arrives", func() bool { return len(missing(r, want)) == 0 })
 	took := time.Since(killed)
 	t.Logf("%d events arrived %v after the kill", len(want), took)
 	if busy := slowest(); took > 21*time.Second+10*busy {
@@ -276,7 +276,7 @@ func killBusy(t *testing.T, r *hookReceiver, victims []*instance, database strin
 		in.kill()
 	}
 	if len(victims) == 1 && !isURL(database) || len(statements) > 0 {
-		eventually(t, time.Minute, "the receiver notices", func() bool { return r.inProgress() == 0 })
+		testenv.Eventually(t, "the receiver notices", func() bool { return r.inProgress() == 0 })
 	}
 	for _, statement := range statements {
 		at, err := url.Parse(database)

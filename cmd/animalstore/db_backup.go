@@ -189,7 +189,7 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 		paused, err = pauseWebhooks(ctx, path)
 		return err
 	}
-	copied, err := transfer.Restore(ctx, sqlite.Files{}, file, store, pause, show)
+	copied, err := transfer.Restore(ctx, sqlite.Files{}, transfer.Restoration{Backup: file, Store: store, Prepare: pause}, show)
 	show.end()
 	if err != nil {
 		return restoreError(ctx, err)

@@ -205,7 +205,7 @@ func (d databaseKeys) Rotate(ctx context.Context, id int64, grace time.Duration)
 		return animalstore.Key{}, "", err
 	}
 	secret, at := keys.Mint(key.Environment), now()
-	key, err = d.store.RotateKey(ctx, id, keys.Hash(secret), at, animalstore.At(at.Add(grace)), nil)
+	key, err = d.store.RotateKey(ctx, id, db.KeyRotation{Hash: keys.Hash(secret), At: at, OldUntil: animalstore.At(at.Add(grace))}, nil)
 	return key.At(at.Time), secret, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"strings"
 	"syscall"
 	"testing"
@@ -103,7 +102,7 @@ func (readOnlyFiles) Reserve(path string) (release func() error, err error) {
 // TestReadOnlyDirectory: systemd makes directories read-only that a unit doesn't name.
 func TestReadOnlyDirectory(t *testing.T) {
 	_, database := readOnlyFiles{}.Reserve("/srv/store.db")
-	_, backups := transfer.NewScheduler(readOnlyFiles{}, "/srv/store.db", transfer.Schedule{Dir: t.TempDir()}, time.Now, slog.New(slog.DiscardHandler))
+	_, backups := transfer.NewScheduler(transfer.SchedulerConfig{Engine: readOnlyFiles{}, Store: "/srv/store.db", Schedule: transfer.Schedule{Dir: t.TempDir()}})
 	for _, err := range []error{database, backups} {
 		if got, want := startError(err).Error(), `ReadWritePaths= ("systemctl edit animalstore")`; !strings.Contains(got, want) {
 			t.Errorf("got %q, want %s in it", got, want)

@@ -243,11 +243,11 @@ func (f *faultyDB) UpdateKey(ctx context.Context, id int64, at animalstore.Time,
 	return f.DB.UpdateKey(ctx, id, at, change)
 }
 
-func (f *faultyDB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (key animalstore.Key, err error) {
+func (f *faultyDB) RotateKey(ctx context.Context, id int64, r db.KeyRotation, check func(*animalstore.Key) error) (key animalstore.Key, err error) {
 	if err = f.hit(ctx, "RotateKey"); err != nil {
 		return
 	}
-	return f.DB.RotateKey(ctx, id, hash, at, until, check)
+	return f.DB.RotateKey(ctx, id, r, check)
 }
 
 func (f *faultyDB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {

@@ -102,7 +102,7 @@ func TestTokensAreApart(t *testing.T) {
 	// A key keeps its id with a new secret.
 	rotated := keys.Mint(s.env)
 	now := s.clock.Now()
-	if _, err := s.db.RotateKey(t.Context(), id, keys.Hash(rotated), animalstore.At(now), animalstore.At(now.Add(time.Hour)), nil); err != nil {
+	if _, err := s.db.RotateKey(t.Context(), id, db.KeyRotation{Hash: keys.Hash(rotated), At: animalstore.At(now), OldUntil: animalstore.At(now.Add(time.Hour))}, nil); err != nil {
 		t.Fatal(err)
 	}
 	wantReplay(t, first, send(retried("/v1/pets", rex, "a"), rotated))

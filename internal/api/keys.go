@@ -172,7 +172,7 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
 	now := s.now()
 	until := animalstore.At(now.Add(grace))
 	id := key.ID
-	key, err = s.db.RotateKey(r.Context(), id, keys.Hash(secret), animalstore.At(now), until, func(k *animalstore.Key) error {
+	key, err = s.db.RotateKey(r.Context(), id, db.KeyRotation{Hash: keys.Hash(secret), At: animalstore.At(now), OldUntil: until}, func(k *animalstore.Key) error {
 		return r.checkIfMatch(keyTag(k.At(now)))
 	})
 	if err != nil {

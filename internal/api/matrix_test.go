@@ -55,7 +55,7 @@ func rotated(before bool, grace time.Duration) func(*testing.T, *service, animal
 	return func(t *testing.T, s *service, p animalstore.Permissions) string {
 		secret, id := s.with(t, p, nil)
 		fresh, now := keys.Mint(s.env), s.clock.Now().Add(-time.Second)
-		if _, err := s.db.RotateKey(t.Context(), id, keys.Hash(fresh), animalstore.At(now), animalstore.At(now.Add(grace)), nil); err != nil {
+		if _, err := s.db.RotateKey(t.Context(), id, db.KeyRotation{Hash: keys.Hash(fresh), At: animalstore.At(now), OldUntil: animalstore.At(now.Add(grace))}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if before {

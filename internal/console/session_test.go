@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/keys"
 )
 
@@ -144,7 +145,7 @@ func TestSessionsEnd(t *testing.T) {
 	b.signIn(secret)
 	fresh := keys.Mint(animalstore.Production)
 	now := s.clock()
-	if _, err := s.db.RotateKey(t.Context(), id, keys.Hash(fresh), animalstore.At(now), animalstore.At(now.Add(time.Hour)), nil); err != nil {
+	if _, err := s.db.RotateKey(t.Context(), id, db.KeyRotation{Hash: keys.Hash(fresh), At: animalstore.At(now), OldUntil: animalstore.At(now.Add(time.Hour))}, nil); err != nil {
 		t.Fatal(err)
 	}
 	other.signIn(fresh)

@@ -40,11 +40,16 @@ type Keys interface {
 	// whether another key of the same environment can manage keys at that time.
 	UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(k *animalstore.Key, otherAdmin bool) error) (animalstore.Key, error)
 
-	// RotateKey adds a secret to a key if check returns nil. The existing secrets
-	// expire at the given time, unless they expire earlier. It returns an error if
-	// the key is revoked, and ErrExists if another key has that secret. check may
-	// be nil.
-	RotateKey(ctx context.Context, id int64, hash KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error)
+	// RotateKey adds a secret to a key if check returns nil. It returns an error if the
+	// key is revoked, and ErrExists if another key has that secret. check may be nil.
+	RotateKey(ctx context.Context, id int64, r KeyRotation, check func(*animalstore.Key) error) (animalstore.Key, error)
+}
+
+// KeyRotation gives a key a new secret.
+type KeyRotation struct {
+	Hash     KeyHash // of the new secret
+	At       animalstore.Time
+	OldUntil animalstore.Time // when the existing secrets expire, unless they expire earlier
 }
 
 // KeyHash is the SHA-256 hash of a key's secret. The secret itself is never

@@ -117,7 +117,13 @@ func (s *Server) startBackups() (err error) {
 	if s.cfg.Backups.Dir == "" {
 		return nil
 	}
-	s.backups, err = transfer.NewScheduler(sqlite.Files{}, sqliteFile(s.cfg.Database), s.cfg.Backups, s.cfg.Hooks.Now, s.cfg.Log)
+	s.backups, err = transfer.NewScheduler(transfer.SchedulerConfig{
+		Engine:   sqlite.Files{},
+		Store:    sqliteFile(s.cfg.Database),
+		Schedule: s.cfg.Backups,
+		Now:      s.cfg.Hooks.Now,
+		Log:      s.cfg.Log,
+	})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func bansOfKeys(t *testing.T, d db.DB) {
 			return errNotNow
 		}
 		d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { return check(k) })
-		d.RotateKey(t.Context(), key.ID, db.KeyHash{1}, noon, later, check)
+		d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: db.KeyHash{1}, At: noon, OldUntil: later}, check)
 	}
 	save := func(bannedAt, until animalstore.Time, level int64) {
 		t.Helper()

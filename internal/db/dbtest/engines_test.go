@@ -372,7 +372,7 @@ var calls = []call{
 		return []any{key, seen}, err
 	}},
 	{"RotateKey", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		return n.db.RotateKey(ctx, some(n.keys, draw), drawHash(draw), still(draw), still(draw), nil)
+		return n.db.RotateKey(ctx, some(n.keys, draw), db.KeyRotation{Hash: drawHash(draw), At: still(draw), OldUntil: still(draw)}, nil)
 	}},
 	{"SaveUsage", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		var usage []animalstore.Usage

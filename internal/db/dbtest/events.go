@@ -124,7 +124,7 @@ func keyChangesHaveEvents(t *testing.T, d db.DB) {
 	}
 	update("new name", "key.updated", func(k *animalstore.Key) { k.Name = "two" })
 	update("expiry", "key.updated", func(k *animalstore.Key) { k.ExpiresAt = later })
-	rotated, err := d.RotateKey(t.Context(), key.ID, hashOf("two"), noon, later, nil)
+	rotated, err := d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: hashOf("two"), At: noon, OldUntil: later}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,10 +183,13 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 			_, err := d.PutCategory(ctx, animalstore.Category{ID: 10, Name: "never"}, func(*animalstore.Category) error { return errNotNow })
 			return err
 		},
-		"secret in use":    func() error { _, err := d.CreateKey(ctx, plainKey(t, "two"), hashOf("one"), noon); return err },
-		"not the first":    func() error { _, err := d.CreateFirstKey(ctx, plainKey(t, "two"), hashOf("two"), noon); return err },
-		"revoked again":    func() error { _, err := revoke(ctx, d, key.ID, later); return err },
-		"rotated, revoked": func() error { _, err := d.RotateKey(ctx, key.ID, hashOf("two"), noon, later, nil); return err },
+		"secret in use": func() error { _, err := d.CreateKey(ctx, plainKey(t, "two"), hashOf("one"), noon); return err },
+		"not the first": func() error { _, err := d.CreateFirstKey(ctx, plainKey(t, "two"), hashOf("two"), noon); return err },
+		"revoked again": func() error { _, err := revoke(ctx, d, key.ID, later); return err },
+		"rotated, revoked": func() error {
+			_, err := d.RotateKey(ctx, key.ID, db.KeyRotation{Hash: hashOf("two"), At: noon, OldUntil: later}, nil)
+			return err
+		},
 		"unban, not banned": func() error {
 			_, err := d.UpdateKey(ctx, key.ID, noon, func(k *animalstore.Key, _ bool) error { k.Unban(later, noon); return nil })
 			return err

@@ -96,7 +96,7 @@ func changeSomeKey(ctx context.Context, d db.DB, draw func(int) int, name string
 	id := keys[draw(len(keys))].ID
 	switch draw(4) {
 	case 0:
-		_, err = d.RotateKey(ctx, id, hashOf(name), noon, later, nil)
+		_, err = d.RotateKey(ctx, id, db.KeyRotation{Hash: hashOf(name), At: noon, OldUntil: later}, nil)
 	case 1:
 		_, err = revoke(ctx, d, id, noon)
 	case 2:

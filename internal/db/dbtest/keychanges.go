@@ -142,7 +142,7 @@ func rotation(t *testing.T, d db.DB) {
 	}
 	rotate := func(secret string, now, until animalstore.Time) {
 		t.Helper()
-		if got, err := d.RotateKey(t.Context(), key.ID, hashOf(secret), now, until, nil); err != nil || !reflect.DeepEqual(got, key) {
+		if got, err := d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: hashOf(secret), At: now, OldUntil: until}, nil); err != nil || !reflect.DeepEqual(got, key) {
 			t.Errorf("RotateKey to %s = %+v, %v, want %+v", secret, got, err, key)
 		}
 	}
@@ -161,14 +161,14 @@ func rotation(t *testing.T, d db.DB) {
 	ends("fourth", animalstore.Time{})
 	wantFound(t, d, "other", other)
 
-	if _, err := d.RotateKey(t.Context(), key.ID, hashOf("other"), noon, later, nil); !errors.Is(err, db.ErrExists) {
+	if _, err := d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: hashOf("other"), At: noon, OldUntil: later}, nil); !errors.Is(err, db.ErrExists) {
 		t.Errorf("RotateKey to a secret in use: %v, want ErrExists", err)
 	}
 	ends("fourth", animalstore.Time{})
-	if _, err := d.RotateKey(t.Context(), other.ID+1, hashOf("new"), noon, later, nil); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.RotateKey(t.Context(), other.ID+1, db.KeyRotation{Hash: hashOf("new"), At: noon, OldUntil: later}, nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("RotateKey of an absent key: %v, want ErrNotFound", err)
 	}
-	_, err := d.RotateKey(t.Context(), key.ID, hashOf("new"), noon, later, func(k *animalstore.Key) error {
+	_, err := d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: hashOf("new"), At: noon, OldUntil: later}, func(k *animalstore.Key) error {
 		if !reflect.DeepEqual(*k, key) {
 			t.Errorf("check got %+v, want %+v", *k, key)
 		}
@@ -181,7 +181,7 @@ func rotation(t *testing.T, d db.DB) {
 	if _, err := revoke(t.Context(), d, key.ID, noon); err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.RotateKey(t.Context(), key.ID, hashOf("new"), noon, later, nil)
+	_, err = d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: hashOf("new"), At: noon, OldUntil: later}, nil)
 	wantCode(t, err, animalstore.InvalidTransition)
 	if _, found, _ := d.KeyByHash(t.Context(), hashOf("new")); found {
 		t.Error("a refused rotation left its secret")

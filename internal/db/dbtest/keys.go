@@ -133,7 +133,7 @@ func absentKeys(t *testing.T, d db.DB) {
 		wantNotFound(t, err)
 		_, err = d.UpdateKey(t.Context(), id, noon, func(*animalstore.Key, bool) error { t.Error("change was called"); return nil })
 		wantNotFound(t, err)
-		_, err = d.RotateKey(t.Context(), id, hashOf("new"), noon, later, nil)
+		_, err = d.RotateKey(t.Context(), id, db.KeyRotation{Hash: hashOf("new"), At: noon, OldUntil: later}, nil)
 		wantNotFound(t, err)
 	}
 	wantFound(t, d, "one", last)

@@ -41,7 +41,7 @@ func keysVersionChanges(t *testing.T, d db.DB) {
 		{"an expiry", update(func(k *animalstore.Key) { k.ExpiresAt = later }), true},
 		{"an unban without a ban, which has no event", update(func(k *animalstore.Key) { k.UnbannedAt = noon }), true},
 		{"a rotation", func() error {
-			_, err := d.RotateKey(t.Context(), key.ID, hashOf("second"), noon, later, nil)
+			_, err := d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: hashOf("second"), At: noon, OldUntil: later}, nil)
 			return err
 		}, true},
 		{"a new key", func() error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"animalstore/internal/db"
+	"animalstore/internal/fair"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,7 +16,7 @@ import (
 // withConn calls f with a connection and a context for the rest of the operation's time,
 // once it is the caller's turn. ctx counts only until f begins: cancelling a statement
 // costs its connection, and the outcome of a write would be unknown.
-func (d *DB) withConn(ctx context.Context, caller int64, f func(context.Context, *pgx.Conn) error) error {
+func (d *DB) withConn(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -23,6 +24,7 @@ func (d *DB) withConn(ctx context.Context, caller int64, f func(context.Context,
 		return err
 	}
 	begun := d.watch.now()
+	caller := fair.CallerOf(ctx)
 	working, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timeout)
 	defer cancel()
 	conn, err := d.acquire(working, caller)

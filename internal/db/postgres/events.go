@@ -118,26 +118,26 @@ const (
 	eventRange = "SELECT coalesce((SELECT min(id) FROM events), 1) - 1 AS first, coalesce((SELECT max(id) FROM events), 0) AS newest"
 	eventList  = "SELECT id, " + eventColumns + " FROM events"
 
-	// Parameters: $1 is the lower bound of ids, $2 the limit, $3 how many events to look
-	// at, $4 the types, $5 the id of the subject. One statement sees one state, in which
+	// Parameters: $1 is the lower bound of ids, $2 the limit, $3 how many events to
+	// examine, $4 the types, $5 the id of the subject. One statement sees one state, in which
 	// the range and the rows belong together.
 	listEvents = "SELECT first, newest, 0::bigint, 0::bigint, id, " + eventColumns + " FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (" +
 		eventList + " WHERE id > $1 ORDER BY id LIMIT $2) AS event ON true"
-	listEventsByType = "WITH looked AS MATERIALIZED (" + eventList + " WHERE id > $1 ORDER BY id LIMIT $3)" + listLooked
+	listEventsByType = "WITH examined AS MATERIALIZED (" + eventList + " WHERE id > $1 ORDER BY id LIMIT $3)" + fromExamined
 	// A list of one subject orders by both columns of its index, like those of pets.
-	listEventsBySubject = "WITH looked AS MATERIALIZED (" + eventList +
-		" WHERE (subject_id, id) > ($5, $1) AND subject_id <= $5 ORDER BY subject_id, id LIMIT $3)" + listLooked
+	listEventsBySubject = "WITH examined AS MATERIALIZED (" + eventList +
+		" WHERE (subject_id, id) > ($5, $1) AND subject_id <= $5 ORDER BY subject_id, id LIMIT $3)" + fromExamined
 
 	eventsBefore = "SELECT first, newest, 0::bigint, 0::bigint, id, " + eventColumns + " FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (" +
 		eventList + " WHERE id < $1 ORDER BY id DESC LIMIT $2) AS event ON true"
-	typeEventsBefore    = "WITH looked AS MATERIALIZED (" + eventList + " WHERE id < $1 ORDER BY id DESC LIMIT $3)" + lookedBefore
-	subjectEventsBefore = "WITH looked AS MATERIALIZED (" + eventList +
-		" WHERE (subject_id, id) < ($5, $1) AND subject_id >= $5 ORDER BY subject_id DESC, id DESC LIMIT $3)" + lookedBefore
+	typeEventsBefore    = "WITH examined AS MATERIALIZED (" + eventList + " WHERE id < $1 ORDER BY id DESC LIMIT $3)" + fromExaminedBefore
+	subjectEventsBefore = "WITH examined AS MATERIALIZED (" + eventList +
+		" WHERE (subject_id, id) < ($5, $1) AND subject_id >= $5 ORDER BY subject_id DESC, id DESC LIMIT $3)" + fromExaminedBefore
 
-	listLooked = " SELECT first, newest, (SELECT count(*) FROM looked), coalesce((SELECT max(id) FROM looked), 0), id, " + eventColumns +
-		" FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (SELECT * FROM looked WHERE type = ANY ($4) ORDER BY id LIMIT $2) AS event ON true"
-	lookedBefore = " SELECT first, newest, (SELECT count(*) FROM looked), coalesce((SELECT min(id) FROM looked), 0), id, " + eventColumns +
-		" FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (SELECT * FROM looked WHERE type = ANY ($4) ORDER BY id DESC LIMIT $2) AS event ON true"
+	fromExamined = " SELECT first, newest, (SELECT count(*) FROM examined), coalesce((SELECT max(id) FROM examined), 0), id, " + eventColumns +
+		" FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (SELECT * FROM examined WHERE type = ANY ($4) ORDER BY id LIMIT $2) AS event ON true"
+	fromExaminedBefore = " SELECT first, newest, (SELECT count(*) FROM examined), coalesce((SELECT min(id) FROM examined), 0), id, " + eventColumns +
+		" FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (SELECT * FROM examined WHERE type = ANY ($4) ORDER BY id DESC LIMIT $2) AS event ON true"
 )
 
 func eventListQuery(q db.EventQuery, filter *db.EventFilter) (query string, args []any) {
@@ -161,7 +161,7 @@ func eventListQuery(q db.EventQuery, filter *db.EventFilter) (query string, args
 func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error) {
 	filter := q.Filter()
 	query, args := eventListQuery(q, &filter)
-	var first, newest, looked, lastLooked int64
+	var scan eventScan
 	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		events = make([]animalstore.Event, 0, min(q.Limit, 128))
 		rows, err := c.Query(ctx, query, args...)
@@ -170,7 +170,7 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 		}
 		defer rows.Close()
 		for rows.Next() {
-			event, err := scanEvent(rows, &first, &newest, &looked, &lastLooked)
+			event, err := scanEvent(rows, &scan)
 			if err != nil {
 				return failed("select events", err)
 			}
@@ -183,33 +183,39 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 	if err != nil {
 		return nil, q.After, err
 	}
-	end := newest
+	end := scan.newest
 	if q.Before != 0 {
 		end = 0
 	}
 	switch {
-	case q.Before == 0 && (q.After < first || q.After > newest), q.Before > newest && q.Before != db.LatestEvents:
+	case q.Before == 0 && (q.After < scan.first || q.After > scan.newest), q.Before > scan.newest && q.Before != db.LatestEvents:
 		return nil, q.After, db.ErrEventsExpired
 	case len(events) == q.Limit:
 		last = events[len(events)-1].ID
-	case !filter.None && looked > 0 && looked == int64(filter.Examined(q.Limit)):
-		last = lastLooked
+	case !filter.None && scan.examined > 0 && scan.examined == int64(filter.Examined(q.Limit)):
+		last = scan.last
 	default:
 		last = end
 	}
-	if q.Before != 0 && last == first+1 {
+	if q.Before != 0 && last == scan.first+1 {
 		last = 0
 	}
 	return events, last, nil
 }
 
+// eventScan is what all rows of a list of events have in common.
+type eventScan struct {
+	first, newest  int64 // the range of all events
+	examined, last int64 // how many events were examined, and the last id; 0 without a filter
+}
+
 // scanEvent reads a row of listEvents. The columns of the event are NULL if there is
 // none.
-func scanEvent(rows pgx.Rows, first, newest, looked, lastLooked *int64) (animalstore.Event, error) {
+func scanEvent(rows pgx.Rows, scan *eventScan) (animalstore.Event, error) {
 	var id, eventType, subjectID, at, keyID *int64
 	var requestID *string
 	var data []byte
-	err := rows.Scan(first, newest, looked, lastLooked, &id, &eventType, &subjectID, &at, &keyID, &requestID, &data)
+	err := rows.Scan(&scan.first, &scan.newest, &scan.examined, &scan.last, &id, &eventType, &subjectID, &at, &keyID, &requestID, &data)
 	if err != nil || id == nil {
 		return animalstore.Event{}, err
 	}

@@ -83,7 +83,7 @@ func insertSecret(ctx context.Context, tx pgx.Tx, hash db.KeyHash, key animalsto
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	key, err = readOneFor(ctx, d, fair.LookupCaller(hash), "select key", scanKey, keyByHashQuery, hash[:])
+	key, err = readOne(fair.WithCaller(ctx, fair.LookupCaller(hash)), d, "select key", scanKey, keyByHashQuery, hash[:])
 	if errors.Is(err, db.ErrNotFound) {
 		return key, false, nil
 	}
@@ -92,7 +92,7 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
-	return readOneFor(ctx, d, fair.LookupSystem, "select version of keys", scanValue[string], "SELECT version FROM keys_version")
+	return readOne(fair.WithCaller(ctx, fair.LookupSystem), d, "select version of keys", scanValue[string], "SELECT version FROM keys_version")
 }
 
 const selectKey = "SELECT " + keyColumns + " FROM keys WHERE id = $1"
@@ -156,7 +156,7 @@ func storeKey(ctx context.Context, tx pgx.Tx, before, key *animalstore.Key, at a
 }
 
 // RotateKey implements [db.DB].
-func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error) {
+func (d *DB) RotateKey(ctx context.Context, id int64, r db.KeyRotation, check func(*animalstore.Key) error) (animalstore.Key, error) {
 	var key animalstore.Key
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if _, err = lockOne(ctx, tx, "lock key", scanKey, selectKey, id); err != nil {
@@ -168,15 +168,15 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 		if err := db.CheckRotation(&key, check); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, "UPDATE key_secrets SET expires_at = $1 WHERE key_id = $2 AND (expires_at = 0 OR expires_at > $1)", until.Milli(), id)
+		_, err = tx.Exec(ctx, "UPDATE key_secrets SET expires_at = $1 WHERE key_id = $2 AND (expires_at = 0 OR expires_at > $1)", r.OldUntil.Milli(), id)
 		if err != nil {
 			return failed("end key secrets", err)
 		}
-		_, err = tx.Exec(ctx, "DELETE FROM key_secrets WHERE key_id = $1 AND expires_at <> 0 AND expires_at <= $2", id, at.Milli())
+		_, err = tx.Exec(ctx, "DELETE FROM key_secrets WHERE key_id = $1 AND expires_at <> 0 AND expires_at <= $2", id, r.At.Milli())
 		if err != nil {
 			return failed("delete key secrets", err)
 		}
-		return insertSecret(ctx, tx, hash, key, animalstore.KeyRotated, at)
+		return insertSecret(ctx, tx, r.Hash, key, animalstore.KeyRotated, r.At)
 	})
 	return key, err
 }

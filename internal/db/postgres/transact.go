@@ -18,12 +18,7 @@ const maxAttempts = 10
 
 // read runs f, which executes one statement.
 func (d *DB) read(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	return d.readFor(ctx, fair.CallerOf(ctx), f)
-}
-
-// readFor is read for this caller instead of the context's.
-func (d *DB) readFor(ctx context.Context, caller int64, f func(context.Context, *pgx.Conn) error) error {
-	return d.withConn(ctx, caller, func(ctx context.Context, c *pgx.Conn) error {
+	return d.withConn(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		err := f(ctx, c)
 		d.resetAfter(err)
 		return err
@@ -75,13 +70,8 @@ func lockOne[T any](ctx context.Context, tx pgx.Tx, doing string, scan func(pgx.
 }
 
 // readOne is selectOne outside a transaction.
-func readOne[T any](ctx context.Context, d *DB, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (T, error) {
-	return readOneFor(ctx, d, fair.CallerOf(ctx), doing, scan, query, args...)
-}
-
-// readOneFor is readOne for this caller instead of the context's.
-func readOneFor[T any](ctx context.Context, d *DB, caller int64, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (one T, err error) {
-	err = d.readFor(ctx, caller, func(ctx context.Context, c *pgx.Conn) (err error) {
+func readOne[T any](ctx context.Context, d *DB, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (one T, err error) {
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
 		one, err = selectOne(ctx, c, doing, scan, query, args...)
 		return err
 	})
@@ -130,7 +120,7 @@ func (d *DB) writeStatement(ctx context.Context, doing string, f func(context.Co
 }
 
 func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	return d.withConn(ctx, fair.CallerOf(ctx), func(ctx context.Context, c *pgx.Conn) (err error) {
+	return d.withConn(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
 		for range maxAttempts {
 			if err = f(ctx, c); !isConflict(err) || c.IsClosed() {
 				break

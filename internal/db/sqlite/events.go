@@ -52,7 +52,7 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 				query = listEventsBySubject
 			}
 			var all bool
-			if events, last, all, err = selectEvents(c, query, q.After, newest, q.Limit, &filter); err != nil {
+			if events, last, all, err = selectEvents(c, eventList{query, q.After, newest, q.Limit, &filter}); err != nil {
 				return err
 			}
 			if all {
@@ -91,7 +91,7 @@ func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.Event
 			query = subjectEventsBefore
 		}
 		all := false
-		if events, last, all, err = selectEvents(c, query, first, q.Before, q.Limit, filter); all || last == first+1 {
+		if events, last, all, err = selectEvents(c, eventList{query, first, q.Before, q.Limit, filter}); all || last == first+1 {
 			last = 0
 		}
 		return err
@@ -102,21 +102,29 @@ func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.Event
 	return events, last, nil
 }
 
-// selectEvents returns the matching events between two bounds, the last id it examined,
-// and whether it examined all of them.
-func selectEvents(c *sqlite.Conn, query string, lower, upper int64, limit int, filter *db.EventFilter) (events []animalstore.Event, last int64, all bool, err error) {
-	events = make([]animalstore.Event, 0, min(limit, 128))
-	examined := filter.Examined(limit)
-	args := []any{lower, upper, examined}
-	if filter.HasID {
-		args = append(args, filter.SubjectID)
+// eventList is a statement that lists events, and what it is limited to.
+type eventList struct {
+	query        string
+	lower, upper int64 // bounds of ids
+	limit        int
+	filter       *db.EventFilter
+}
+
+// selectEvents returns the matching events, the last id it examined, and whether it
+// examined all of them.
+func selectEvents(c *sqlite.Conn, l eventList) (events []animalstore.Event, last int64, all bool, err error) {
+	events = make([]animalstore.Event, 0, min(l.limit, 128))
+	examined := l.filter.Examined(l.limit)
+	args := []any{l.lower, l.upper, examined}
+	if l.filter.HasID {
+		args = append(args, l.filter.SubjectID)
 	}
-	stmt, err := prepare(c, query, args)
+	stmt, err := prepare(c, l.query, args)
 	if err != nil {
 		return nil, 0, false, fmt.Errorf("select events: %w", err)
 	}
 	defer stmt.Reset()
-	for n := 0; n < examined && len(events) < limit; n++ {
+	for n := 0; n < examined && len(events) < l.limit; n++ {
 		more, err := stmt.Step()
 		if err != nil {
 			return nil, 0, false, fmt.Errorf("select events: %w", err)
@@ -125,7 +133,7 @@ func selectEvents(c *sqlite.Conn, query string, lower, upper int64, limit int, f
 			return events, last, true, nil
 		}
 		last = stmt.ColumnInt64(0)
-		if filter.Matches(stmt.ColumnInt64(1), stmt.ColumnInt64(2)) {
+		if l.filter.Matches(stmt.ColumnInt64(1), stmt.ColumnInt64(2)) {
 			events = append(events, scanEvent(stmt))
 		}
 	}

@@ -70,9 +70,9 @@ func insertSecret(c *sqlite.Conn, keyID int64, hash db.KeyHash) error {
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	err = d.readFor(ctx, fair.LookupCaller(hash), func(c *sqlite.Conn) (err error) {
-		key, err = selectOne(c, "select key", scanKey, keyByHashQuery, hash[:])
-		return err
+	ctx = fair.WithCaller(ctx, fair.LookupCaller(hash))
+	key, err = resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Key, error) {
+		return selectOne(c, "select key", scanKey, keyByHashQuery, hash[:])
 	})
 	if errors.Is(err, db.ErrNotFound) {
 		return key, false, nil
@@ -81,13 +81,11 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 }
 
 // KeysVersion implements [db.DB].
-func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
+func (d *DB) KeysVersion(ctx context.Context) (string, error) {
 	text := func(stmt *sqlite.Stmt) (string, error) { return stmt.ColumnText(0), nil }
-	err = d.readFor(ctx, fair.LookupSystem, func(c *sqlite.Conn) (err error) {
-		version, err = selectOne(c, "select version of keys", text, "SELECT version FROM keys_version")
-		return err
+	return resultOf(fair.WithCaller(ctx, fair.LookupSystem), d.read, func(c *sqlite.Conn) (string, error) {
+		return selectOne(c, "select version of keys", text, "SELECT version FROM keys_version")
 	})
-	return version, err
 }
 
 // Key implements [db.DB].
@@ -139,7 +137,7 @@ func otherAdminExists(c *sqlite.Conn, key animalstore.Key, at animalstore.Time) 
 }
 
 // RotateKey implements [db.DB].
-func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until animalstore.Time, check func(*animalstore.Key) error) (animalstore.Key, error) {
+func (d *DB) RotateKey(ctx context.Context, id int64, r db.KeyRotation, check func(*animalstore.Key) error) (animalstore.Key, error) {
 	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (key animalstore.Key, err error) {
 		if key, err = keyByID(c, id); err != nil {
@@ -148,18 +146,18 @@ func (d *DB) RotateKey(ctx context.Context, id int64, hash db.KeyHash, at, until
 		if err := db.CheckRotation(&key, check); err != nil {
 			return key, err
 		}
-		err = execute(c, "end key secrets", "UPDATE key_secrets SET expires_at = ?1 WHERE key_id = ?2 AND (expires_at = 0 OR expires_at > ?1)", until.Milli(), id)
+		err = execute(c, "end key secrets", "UPDATE key_secrets SET expires_at = ?1 WHERE key_id = ?2 AND (expires_at = 0 OR expires_at > ?1)", r.OldUntil.Milli(), id)
 		if err != nil {
 			return key, err
 		}
-		err = execute(c, "delete key secrets", "DELETE FROM key_secrets WHERE key_id = ? AND expires_at <> 0 AND expires_at <= ?", id, at.Milli())
+		err = execute(c, "delete key secrets", "DELETE FROM key_secrets WHERE key_id = ? AND expires_at <> 0 AND expires_at <= ?", id, r.At.Milli())
 		if err != nil {
 			return key, err
 		}
-		if err := insertSecret(c, id, hash); err != nil {
+		if err := insertSecret(c, id, r.Hash); err != nil {
 			return key, err
 		}
-		return key, insertEvent(c, by, animalstore.KeyRotated, id, db.KeyEventData(key, at))
+		return key, insertEvent(c, by, animalstore.KeyRotated, id, db.KeyEventData(key, r.At))
 	})
 }
 

@@ -41,11 +41,7 @@ func (d *DB) closeReaders() (err error) {
 // context only limits the wait for the connection: the queries are limited by their
 // LIMIT.
 func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
-	return d.readFor(ctx, fair.CallerOf(ctx), f)
-}
-
-// readFor is read for this caller instead of the context's.
-func (d *DB) readFor(ctx context.Context, caller int64, f func(*sqlite.Conn) error) error {
+	caller := fair.CallerOf(ctx)
 	switch err := d.turns.Take(ctx, caller); {
 	case errors.Is(err, fair.ErrClosed):
 		return errClosed

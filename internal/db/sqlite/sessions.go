@@ -17,17 +17,15 @@ func (d *DB) CreateSession(ctx context.Context, s db.Session) error {
 }
 
 // Session implements [db.Sessions].
-func (d *DB) Session(ctx context.Context, hash [32]byte) (session db.Session, err error) {
+func (d *DB) Session(ctx context.Context, hash [32]byte) (db.Session, error) {
 	scan := func(stmt *sqlite.Stmt) (db.Session, error) {
 		s := db.Session{Hash: hash, ExpiresAt: animalstore.AtMilli(stmt.ColumnInt64(1))}
 		stmt.ColumnBytes(0, s.Secret[:])
 		return s, nil
 	}
-	err = d.readFor(ctx, fair.LookupCaller(hash), func(c *sqlite.Conn) (err error) {
-		session, err = selectOne(c, "select session", scan, "SELECT secret, expires_at FROM console_sessions WHERE hash = ?", hash[:])
-		return err
+	return resultOf(fair.WithCaller(ctx, fair.LookupCaller(hash)), d.read, func(c *sqlite.Conn) (db.Session, error) {
+		return selectOne(c, "select session", scan, "SELECT secret, expires_at FROM console_sessions WHERE hash = ?", hash[:])
 	})
-	return session, err
 }
 
 // DeleteSession implements [db.Sessions].

@@ -61,6 +61,7 @@ type write struct {
 
 	mu        sync.Mutex // guards what follows
 	started   bool
+	finished  bool // done is closed
 	abandoned bool // the caller returned without the outcome
 	err       error
 }
@@ -158,7 +159,7 @@ func (w *writer) abandon(wr *write, reason error) (abandoned bool, err error) {
 	defer wr.mu.Unlock()
 	late := errors.Is(reason, context.DeadlineExceeded)
 	switch {
-	case isClosed(wr.done), wr.started && !late:
+	case wr.finished, wr.started && !late:
 		return false, nil
 	case !wr.started && late && w.locked.Load():
 		err = fmt.Errorf("%w: another process has locked the database", db.ErrUnavailable)
@@ -169,15 +170,6 @@ func (w *writer) abandon(wr *write, reason error) (abandoned bool, err error) {
 	}
 	wr.abandoned = true
 	return true, err
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // queued returns how many writes wait for the connection.
@@ -242,6 +234,7 @@ func (wr *write) finish(err error) {
 	if err != nil {
 		wr.err = err
 	}
+	wr.finished = true
 	close(wr.done)
 }
 

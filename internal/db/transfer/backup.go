@@ -54,7 +54,7 @@ func Backup(ctx context.Context, engine Files, store, file string, progress Copy
 	if err := refuseOwn(engine, store, file); err != nil {
 		return Copied{}, err
 	}
-	return copyStore(ctx, engine, store, file, nil, progress)
+	return copyStore(ctx, engine, fileCopy{from: store, to: file}, progress)
 }
 
 // refuseOwn refuses to write to the store itself or to a file that belongs to it.
@@ -84,30 +84,35 @@ func realPath(path string) string {
 	return abs
 }
 
-// copyStore creates a file with the same store. prepare, unless nil, changes the copy
-// before it gets its name.
-func copyStore(ctx context.Context, engine Files, from, to string, prepare func(path string) error, progress CopyProgress) (copied Copied, err error) {
-	f, err := createNew(to)
+// fileCopy is the copy of a store in another file.
+type fileCopy struct {
+	from, to string
+	prepare  func(path string) error // changes the copy before it gets its name; may be nil
+}
+
+// copyStore creates a file with the same store.
+func copyStore(ctx context.Context, engine Files, c fileCopy, progress CopyProgress) (copied Copied, err error) {
+	f, err := createNew(c.to)
 	if err != nil {
 		return Copied{}, err
 	}
 	defer f.close()
-	partial := to + partialSuffix
+	partial := c.to + partialSuffix
 	show := func(bytes, total int64) {
 		copied.Size = total
 		progress.Copied(bytes, total)
 	}
-	if err := refuseFullDisk(from, to); err != nil {
+	if err := refuseFullDisk(c.from, c.to); err != nil {
 		return Copied{}, err
 	}
-	if err := engine.Copy(ctx, from, partial, show); err != nil {
+	if err := engine.Copy(ctx, c.from, partial, show); err != nil {
 		return Copied{}, err
 	}
 	if copied.Checks, err = checkCopy(ctx, engine, partial, progress); err != nil {
 		return Copied{}, err
 	}
-	if prepare != nil {
-		if err := f.withUnlocked(prepare); err != nil {
+	if c.prepare != nil {
+		if err := f.withUnlocked(c.prepare); err != nil {
 			return Copied{}, err
 		}
 	}

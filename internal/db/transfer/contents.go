@@ -22,7 +22,7 @@ type Contents struct {
 // summarize passes the rows of a table to consume, which must read all of them, and
 // returns the table's contents.
 func summarize(ctx context.Context, s db.Source, t *db.Table, progress Progress, consume func(db.Cursor) error) (Contents, error) {
-	rows, err := s.Query(ctx, selectAll(t))
+	rows, err := s.Query(ctx, allRowsQuery(t))
 	if err != nil {
 		return Contents{}, err
 	}
@@ -39,9 +39,9 @@ func summarize(ctx context.Context, s db.Source, t *db.Table, progress Progress,
 	return c, err
 }
 
-// selectAll returns the query for all rows of a table, ordered by key. The order is the
+// allRowsQuery returns the query for all rows of a table, ordered by key. The order is the
 // same in all engines: they compare text and bytes byte by byte.
-func selectAll(t *db.Table) string {
+func allRowsQuery(t *db.Table) string {
 	return "SELECT " + strings.Join(t.ColumnNames(), ", ") + " FROM " + t.Name + " ORDER BY " + strings.Join(t.Key, ", ")
 }
 

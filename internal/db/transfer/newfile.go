@@ -23,7 +23,8 @@ var ErrExists = errors.New("already exists")
 type newFile struct {
 	path string
 	file *os.File // locked until it is closed, where that is possible
-	lost bool     // another process took FILE.partial while it was unlocked
+	// takenOver: another process took FILE.partial while it was unlocked.
+	takenOver bool
 }
 
 // createNew creates FILE.partial, empty and readable only by its owner. It refuses to
@@ -38,7 +39,7 @@ func createNew(path string) (*newFile, error) {
 	}
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, explainCreate(path, err)
+		return nil, createError(path, err)
 	}
 	if err := lockPartial(f); err != nil {
 		f.Close()
@@ -56,7 +57,7 @@ func removePartial(path string) error {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
-		return explainCreate(path, err)
+		return createError(path, err)
 	}
 	defer f.Close()
 	if err := lockPartial(f); err != nil {
@@ -83,14 +84,14 @@ func isAt(f *os.File, path string) bool {
 var errBeingWritten = errors.New("another process is writing this file: wait until it is finished, or name another file")
 
 // withUnlocked unlocks the file while change runs, because an engine locks the files it
-// opens, and locks it again afterwards. It fails if another process took the file
-// meanwhile.
+// opens, and locks it again afterwards. It fails if another process took the file in
+// between.
 func (f *newFile) withUnlocked(change func(path string) error) error {
 	partial := f.path + partialSuffix
 	unlockPartial(f.file)
 	err := change(partial)
 	if relockPartial(f.file) != nil || !isAt(f.file, partial) {
-		f.lost = true
+		f.takenOver = true
 		return errors.Join(err, fmt.Errorf("%s: %w", partial, errBeingWritten))
 	}
 	return err
@@ -102,20 +103,21 @@ func (f *newFile) publish() error {
 		return err
 	}
 	if err := renameNew(f.path+partialSuffix, f.path); err != nil {
-		return explainCreate(f.path, err)
+		return createError(f.path, err)
 	}
 	return syncDir(filepath.Dir(f.path))
 }
 
 // close releases the file, and removes it unless it was published.
 func (f *newFile) close() {
-	if !f.lost {
+	if !f.takenOver {
 		os.Remove(f.path + partialSuffix)
 	}
 	f.file.Close()
 }
 
-func explainCreate(path string, err error) error {
+// createError says what to do if a file can't be created.
+func createError(path string, err error) error {
 	dir := filepath.Dir(path)
 	switch {
 	case errors.Is(err, os.ErrExist):

@@ -16,29 +16,35 @@ func (e *OccupiedError) Error() string {
 	return "a store already exists: " + strings.Join(e.Files, ", ")
 }
 
+// Restoration is what [Restore] does.
+type Restoration struct {
+	Backup string // the file to read
+	Store  string // the file to create
+	// Prepare is called with the path of the checked copy before it gets its name, to
+	// change data that must not be served unchanged. It must leave a single file that is
+	// completely on disk.
+	Prepare func(path string) error
+}
+
 // Restore turns a backup into a store, at a path without one. It only reads the backup,
-// and the store gets its name only when the copy is complete, checked and on disk. No
-// server can use the path meanwhile.
-//
-// prepare is called with the path of the checked copy before it gets its name, to
-// change data that must not be served unchanged. It must leave a single file that is
-// completely on disk.
-func Restore(ctx context.Context, engine Files, backup, store string, prepare func(path string) error, progress CopyProgress) (Copied, error) {
-	source, err := engine.Open(ctx, backup) // before anything is created
+// and the store gets its name only when the copy is complete, checked and on disk. Until
+// then, no server can use the path.
+func Restore(ctx context.Context, engine Files, r Restoration, progress CopyProgress) (Copied, error) {
+	source, err := engine.Open(ctx, r.Backup) // before anything is created
 	if err != nil {
 		return Copied{}, err
 	}
 	if err := source.Close(); err != nil {
 		return Copied{}, err
 	}
-	release, err := engine.Reserve(store)
+	release, err := engine.Reserve(r.Store)
 	if err != nil {
-		return Copied{}, explainCreate(store, err)
+		return Copied{}, createError(r.Store, err)
 	}
 	defer release()
 	// A log left over from another store would be taken for the new store's.
 	occupied := new(OccupiedError)
-	for _, name := range append([]string{store}, engine.Companions(store)...) {
+	for _, name := range append([]string{r.Store}, engine.Companions(r.Store)...) {
 		if _, err := os.Lstat(name); err == nil && !strings.HasSuffix(name, ".lock") {
 			occupied.Files = append(occupied.Files, name)
 		}
@@ -47,9 +53,9 @@ func Restore(ctx context.Context, engine Files, backup, store string, prepare fu
 		return Copied{}, occupied
 	}
 	// The same applies to a log that an interrupted prepare left next to its copy.
-	removeCompanions(engine, store+partialSuffix)
-	defer removeCompanions(engine, store+partialSuffix)
-	return copyStore(ctx, engine, backup, store, prepare, progress)
+	removeCompanions(engine, r.Store+partialSuffix)
+	defer removeCompanions(engine, r.Store+partialSuffix)
+	return copyStore(ctx, engine, fileCopy{r.Backup, r.Store, r.Prepare}, progress)
 }
 
 func removeCompanions(engine Files, path string) {

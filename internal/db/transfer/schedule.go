@@ -49,16 +49,25 @@ type Scheduler struct {
 	last animalstore.Backup
 }
 
+// SchedulerConfig is what a [Scheduler] needs. No field may be empty.
+type SchedulerConfig struct {
+	Engine   Files
+	Store    string // its file
+	Schedule Schedule
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
 // NewScheduler prepares the backups of a store. It reserves their directory until
 // Close: two servers sharing a directory would delete each other's backups.
-func NewScheduler(engine Files, store string, schedule Schedule, now func() time.Time, log *slog.Logger) (*Scheduler, error) {
-	release, err := reserveDir(engine, schedule.Dir)
+func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
+	release, err := reserveDir(c.Engine, c.Schedule.Dir)
 	if err != nil {
 		return nil, &DirectoryError{err}
 	}
-	s := &Scheduler{Schedule: schedule, prefix: backupPrefix(store), now: now, log: log, release: release}
+	s := &Scheduler{Schedule: c.Schedule, prefix: backupPrefix(c.Store), now: c.Now, log: c.Log, release: release}
 	s.copy = func(ctx context.Context, file string) (int64, error) {
-		copied, err := Backup(ctx, engine, store, file, silent{})
+		copied, err := Backup(ctx, c.Engine, c.Store, file, noProgress{})
 		return copied.Size, err
 	}
 	files, err := s.list()
@@ -223,9 +232,9 @@ func (s *Scheduler) removeUnfinished() {
 	}
 }
 
-// silent shows no progress.
-type silent struct{}
+// noProgress shows no progress.
+type noProgress struct{}
 
-func (silent) Copied(int64, int64) {}
-func (silent) Checking(string)     {}
-func (silent) Checked(Finding)     {}
+func (noProgress) Copied(int64, int64) {}
+func (noProgress) Checking(string)     {}
+func (noProgress) Checked(Finding)     {}

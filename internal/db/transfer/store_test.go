@@ -170,7 +170,7 @@ func oddStore(t *testing.T, store db.DB) {
 	change(revoked, func(k *animalstore.Key) { k.Revoke(at(6)) })
 	change(expired, func(k *animalstore.Key) { k.UnbannedAt = at(7) })
 	for secret := 5; secret <= oddSecrets; secret++ { // the old ones stay valid for a while
-		_, err := store.RotateKey(ctx, big, secretHash(secret), at(secret), at(24*secret), nil)
+		_, err := store.RotateKey(ctx, big, db.KeyRotation{Hash: secretHash(secret), At: at(secret), OldUntil: at(24 * secret)}, nil)
 		check(err)
 	}
 	check(store.SaveUsage(ctx, []animalstore.Usage{

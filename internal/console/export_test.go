@@ -18,9 +18,3 @@ func Routes() (all []Route) {
 
 // Initial is what a placeholder shows of a name.
 func Initial(name string) string { return initial(name) }
-
-// ExplainRefusal says why a file isn't a photo.
-func ExplainRefusal(err error) string { return explainRefusal(err) }
-
-// ExplainBroken says why a file in a form couldn't be read to its end.
-func ExplainBroken(err error) error { return explainBroken("it", err) }

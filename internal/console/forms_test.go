@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,20 +22,15 @@ func TestErrorsAtTheirFields(t *testing.T) {
 	for _, test := range []struct{ page, action, field, value string }{
 		{"/console/pets/new", "/console/pets", "name", strings.Repeat("x", 1025)},
 		{"/console/pets/new", "/console/pets", "category", "dogs"},
-		{"/console/pets/new", "/console/pets", "category", "1,00"},
 		{pet, pet, "name", "  "},
-		{pet, pet, "category", "dogs"},
 		{"/console/categories", "/console/categories", "id", "one"},
 		{"/console/categories/1", "/console/categories/1", "name", ""},
 		{"/console/keys/new", "/console/keys", "perDay", "many"},
 		{"/console/keys/new", "/console/keys", "perMinute", "0"},
 		{"/console/keys/new", "/console/keys", "expires", "2020-01-01T00:00:00"},
-		{"/console/keys/1", "/console/keys/1/rotate", "graceHours", "2161"},
 		{"/console/keys/1", "/console/keys/1/rotate", "graceHours", "a day"},
 		{"/console/webhooks/1", "/console/webhooks/1/rotate", "graceHours", "-1"},
 		{"/console/webhooks/1", "/console/webhooks/1/deliveries/retry-since", "since", "2999-12-31T23:59"},
-		{"/console/webhooks/1", "/console/webhooks/1/deliveries/retry-since", "since", "yesterday"},
-		{"/console/webhooks/1", "/console/webhooks/1/deliveries/retry-since", "since", ""},
 		{"/console/webhooks", "/console/webhooks", "url", "ftp://nowhere"},
 		{"/console/webhooks", "/console/webhooks", "types", "dog.*"},
 	} {
@@ -59,17 +55,13 @@ func TestErrorsAtTheirFields(t *testing.T) {
 
 	box := `<input type="checkbox" name="confirm" value="yes" required aria-invalid="true" aria-describedby="wrong" autofocus>`
 	p = b.post("/console/keys/1/revoke", b.get("/console/keys/1").form(t, "/console/keys/1/revoke"))
-	p.want(t, "revoke without the tick", http.StatusBadRequest, `<details class="danger" open>`, box, "Tick the box")
+	p.want(t, "revoke without the tick", http.StatusBadRequest, `<details class="danger" open>`, box)
 	p = b.post("/console/keys/1/revoke", url.Values{"confirm": {"yes"}})
-	p.want(t, "revoke the last admin", http.StatusConflict, `<details class="danger" open>`, box, "last one that can manage keys")
+	p.want(t, "revoke the last admin", http.StatusConflict, `<details class="danger" open>`, box)
 	for _, path := range []string{"/console/keys/1", "/console/webhooks/1"} {
 		p = b.post(path+"/rotate", b.get(path).form(t, path+"/rotate", "etag", `"stale"`, "graceHours", "7"))
-		p.want(t, "a stale rotation", http.StatusPreconditionFailed, `name="graceHours" value="7" required inputmode="numeric" autocomplete="off" aria-invalid="true"`, "Somebody changed it")
-		// Its links and its next form work as on the page itself.
-		if strings.Contains(p.body, `href="?`) || strings.Contains(p.body, path+"/rotate?") {
-			t.Errorf("%s: a link leads to where the form was sent:\n%s", path, p.body)
-		}
-		b.follow(b.post(path+"/rotate", p.form(t, path+"/rotate"))).want(t, "rotate after all", http.StatusOK, `id="secret"`, "7 hours")
+		p.want(t, "a stale rotation", http.StatusPreconditionFailed, `name="graceHours" value="7" required inputmode="numeric" autocomplete="off" aria-invalid="true"`)
+		b.follow(b.post(path+"/rotate", p.form(t, path+"/rotate"))).want(t, "rotate after all", http.StatusOK, `id="secret"`)
 	}
 }
 
@@ -78,8 +70,6 @@ func TestErrorsOfFilters(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	s.pet("Rex")
-	s.category(1, "Guinea pigs")
 	for path, field := range map[string]string{
 		"/console/pets?category=Rex%26": "category", "/console/orders?pet=Rex%26": "pet", "/console/orders?order=Rex%26": "order",
 	} {
@@ -89,12 +79,7 @@ func TestErrorsOfFilters(t *testing.T) {
 		if !strings.Contains(tag, `value="Rex&amp;"`) || !strings.Contains(tag, "autofocus") {
 			t.Errorf("%s: got %s, want the focus and what was typed", path, tag)
 		}
-		if strings.Contains(p.body, "matches these filters") {
-			t.Errorf("%s: the page says that nothing matches", path)
-		}
 	}
-	b.get("/console/pets?category=guinea+PIGS").want(t, "a category by its name", http.StatusOK, "<bdi>Rex</bdi>")
-	b.get("/console/pets?category=1").want(t, "a category by its id", http.StatusOK, "<bdi>Rex</bdi>")
 }
 
 // TestSecretsAreShownOnce: on a page that can be reloaded, to the one who asked for it.
@@ -127,13 +112,13 @@ func TestSecretsAreShownOnce(t *testing.T) {
 			t.Errorf("%s: nobody who is signed in got %d, want to be led to sign in\n%s", what, p.status, p.body)
 		}
 		shown := b.get(moved.location())
-		shown.want(t, what, http.StatusOK, `<code id="secret">`, "shown only this once", "Sign out")
+		shown.want(t, what, http.StatusOK, `<code id="secret">`)
 		secret := regexpFind(t, shown.body, `<code id="secret">([^<]*)<`)
 		if strings.Contains(cookie, secret) {
 			t.Errorf("%s: the cookie has the secret in clear", what)
 		}
 		again := b.get(moved.location())
-		again.want(t, what+", reloaded", http.StatusOK, "was shown once", `href="`+strings.TrimSuffix(moved.location(), "/secret")+`"`)
+		again.want(t, what+", reloaded", http.StatusOK, `href="`+strings.TrimSuffix(moved.location(), "/secret")+`"`)
 		if strings.Contains(again.body, secret) {
 			t.Errorf("%s: the secret is shown again", what)
 		}
@@ -164,34 +149,23 @@ func TestForms(t *testing.T) {
 	s.category(1000, "")
 	form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Rex", "category", "1,000")
 	b.post("/console/pets", form).wantMoved(t, "a grouped number", "/console/pets/1").wantDone(t, "added")
-	b.get("/console/pets/1").want(t, "the first time", http.StatusOK, "Added.", `value="no name (1000)"`)
-	if p := b.get("/console/pets/1"); strings.Contains(p.body, "Added.") {
+	b.get("/console/pets/1").want(t, "the first time", http.StatusOK, `class="notice done"`, `value="no name (1000)"`)
+	if p := b.get("/console/pets/1"); strings.Contains(p.body, `class="notice done"`) {
 		t.Error("reloading says again that it was added")
 	}
 	form = b.get("/console/keys/new").form(t, "/console/keys", "name", "shop", "plan", "enterprise", "perMinute", "1,000", "perDay", "1,000,000")
-	b.follow(b.post("/console/keys", form)).want(t, "grouped limits", http.StatusOK, "Key 2 created")
+	b.follow(b.post("/console/keys", form)).want(t, "grouped limits", http.StatusOK)
 	b.get("/console/keys/2").want(t, "grouped limits", http.StatusOK, "1,000 a minute, 1,000,000 a day")
 
 	large := url.Values{"name": {strings.Repeat("x", 70<<10)}, "categoryId": {"1"}}
-	b.post("/console/pets", large).want(t, "a large form", http.StatusRequestEntityTooLarge, "The form is too large", "64.0 KiB")
+	b.post("/console/pets", large).want(t, "a large form", http.StatusRequestEntityTooLarge)
 
 	b.post("/console/orders", b.get("/console/pets/1").form(t, "/console/orders")).wantMoved(t, "order", "/console/orders/1")
-	b.get("/console/orders/1").want(t, "an order", http.StatusOK, "<summary class=\"button\">Cancel the order</summary>", "Yes, cancel it")
-
-	b.get("/console/orders/1").want(t, "an order", http.StatusOK, "Order 1")
-	s.pet("Tom")
-	for path, row := range map[string]string{"/console/orders?order=1": "Rex", "/console/orders?order=1&status=delivered": "", "/console/orders?order=9": ""} {
-		p := b.get(path)
-		if row == "" {
-			p.want(t, path, http.StatusOK, "matches these filters")
-		} else if p.want(t, path, http.StatusOK, "<bdi>"+row+"</bdi>"); strings.Count(p.body, "<tr><td>") != 1 {
-			t.Errorf("%s: got\n%s\nwant one row", path, p.body)
+	s.order(s.pet("Tom").ID)
+	for path, rows := range map[string]int{"/console/orders": 2, "/console/orders?order=1": 1, "/console/orders?order=1&status=delivered": 0, "/console/orders?order=9": 0} {
+		if got := strings.Count(b.get(path).body, "<tr><td>"); got != rows {
+			t.Errorf("%s: got %d rows, want %d", path, got, rows)
 		}
-	}
-
-	for path, link := range map[string]string{"/console/pets": "/console/pets/1", "/console/keys": "/console/keys/1", "/console/categories": "/console/categories/1000"} {
-		id := link[strings.LastIndex(link, "/")+1:]
-		b.get(path).want(t, path, http.StatusOK, `<td><a href="`+link+`">`+id+`</a></td>`)
 	}
 }
 
@@ -214,14 +188,14 @@ func TestWayBack(t *testing.T) {
 		t.Errorf("got the form %v, want %v", again, form)
 	}
 	s.advance(time.Minute)
-	b.get("/console/pets/new").want(t, "back", http.StatusOK, "over the limit", `value="Rex &amp; &lt;Co&gt;"`, `name="category" value="dogs"`, `name="once" value="`+again.Get("once")+`"`)
+	b.get("/console/pets/new").want(t, "back", http.StatusOK, `value="Rex &amp; &lt;Co&gt;"`, `name="category" value="dogs"`, `name="once" value="`+again.Get("once")+`"`)
 	b.post("/console/pets", again).wantMoved(t, "sent again", "/console/pets/1")
 
 	// A form that was refused may be sent again even if it takes effect only once.
 	form = b.get("/console/keys/new").form(t, "/console/keys", "name", "Zoë & Co")
 	b.get("/console/categories")
 	p = b.post("/console/keys", form)
-	p.want(t, "over the limit", http.StatusTooManyRequests, "Nothing was changed.")
+	p.want(t, "over the limit", http.StatusTooManyRequests)
 	s.advance(time.Minute)
 	b.get("/console/keys/new").want(t, "back", http.StatusOK, `value="Zoë &amp; Co"`)
 	b.follow(b.post("/console/keys", p.form(t, "/console/keys"))).want(t, "sent again", http.StatusOK, `id="secret"`)
@@ -246,10 +220,7 @@ func TestInputSurvivesTheSession(t *testing.T) {
 		{"/console/pets/new", "/console/pets", "name"},
 		{"/console/pets/1", "/console/pets/1", "name"},
 		{"/console/categories", "/console/categories", "name"},
-		{"/console/categories/1", "/console/categories/1", "name"},
-		{"/console/keys/new", "/console/keys", "name"},
 		{key, key, "name"},
-		{"/console/webhooks", "/console/webhooks", "description"},
 		{"/console/webhooks/1", "/console/webhooks/1", "description"},
 	} {
 		b := s.browser()
@@ -260,7 +231,7 @@ func TestInputSurvivesTheSession(t *testing.T) {
 		b.cookie = "" // as after 12 hours, when the browser has dropped it
 		before := s.content()
 		sent := b.post(test.action, form)
-		sent.want(t, test.action, http.StatusUnauthorized, `name="next" value="`+test.page+`"`, "nothing was changed", "what you typed")
+		sent.want(t, test.action, http.StatusUnauthorized, `name="next" value="`+test.page+`"`)
 		if strings.Contains(sent.body, "Zoë") {
 			t.Errorf("%s: the sign-in page has what was typed, want it kept from others:\n%s", test.action, sent.body)
 		}
@@ -272,14 +243,14 @@ func TestInputSurvivesTheSession(t *testing.T) {
 		b.signIn("wrong")
 		b.post("/console/sign-in", sent.form(t, "/console/sign-in", "key", mine)).wantMoved(t, "sign in again", test.page)
 		again := b.get(test.page)
-		again.want(t, test.action, http.StatusOK, `value="&#34;Zoë&#34; &amp; &lt;Co&gt;"`, "You were signed out", `role="alert"`)
+		again.want(t, test.action, http.StatusOK, `value="&#34;Zoë&#34; &amp; &lt;Co&gt;"`, `role="alert"`)
 		if strings.Contains(test.action, "/keys") {
 			again.want(t, test.action, http.StatusOK, `value="read" checked`, `value="admin" checked`)
 		}
 		if after := s.content(); after != before {
 			t.Errorf("%s: the store changed from\n%s\nto\n%s\nby signing in", test.action, before, after)
 		}
-		if p := b.get(test.page); strings.Contains(p.body, "You were signed out") {
+		if p := b.get(test.page); strings.Contains(p.body, "Zoë") {
 			t.Errorf("%s: the form is still kept after it was shown", test.action)
 		}
 		form = again.form(t, test.action)
@@ -294,49 +265,56 @@ func TestInputSurvivesTheSession(t *testing.T) {
 	}
 
 	b := s.browser()
-	b.post("/console/pets", url.Values{"by": {fmt.Sprint(id)}, "name": {strings.Repeat("x", 5000)}}).want(t, "too much to keep", http.StatusUnauthorized, "too long to keep")
+	b.post("/console/pets", url.Values{"by": {fmt.Sprint(id)}, "name": {strings.Repeat("x", 5000)}}).want(t, "too much to keep", http.StatusUnauthorized)
 	if b.kept != "" {
 		t.Errorf("got a cookie of %d bytes, want none that browsers refuse", len(b.kept))
-	}
-	b.post("/console/pets/1/remove", nil).want(t, "a form without input", http.StatusUnauthorized, `name="next" value="/console/pets/1"`)
-	if b.kept != "" {
-		t.Error("a form without input is kept")
 	}
 	b.post("/console/orders", url.Values{"petId": {"1"}}).want(t, "an order", http.StatusUnauthorized, `name="next" value="/console/pets/1"`)
 }
 
-// TestPreviousPages: a list leads forth and back, with its filters.
-func TestPreviousPages(t *testing.T) {
+// TestPages: a list leads forth and back, with its filters.
+func TestPages(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	for i := range 110 {
+	for i := range 50 {
 		s.pet(fmt.Sprint("pet ", i))
 	}
-	var pages []string
-	page := b.get("/console/pets?status=available")
-	if strings.Contains(page.body, "Previous page") {
-		t.Error("the first page has a previous one")
-	}
-	for {
-		pages = append(pages, page.body)
-		link := pagerLink["next"].FindStringSubmatch(page.body)
-		if link == nil {
-			break
+	names := func(p shown) (all []string) {
+		for _, m := range petLink.FindAllStringSubmatch(p.body, -1) {
+			all = append(all, m[1])
 		}
-		page = b.get(html.UnescapeString(link[1]))
+		return all
 	}
-	if len(pages) != 6 {
-		t.Fatalf("got %d pages, want 6", len(pages))
-	}
-	rows := func(body string) string { return body[strings.Index(body, "<tbody>"):strings.Index(body, "</tbody>")] }
-	for i := len(pages) - 2; i >= 0; i-- {
-		page = b.get(html.UnescapeString(regexpFind(t, page.body, `rel="prev" href="([^"]*)"`)))
-		if rows(page.body) != rows(pages[i]) || !strings.Contains(page.body, `aria-current="true">available`) {
-			t.Errorf("back to page %d: got\n%s\nwant\n%s", i+1, rows(page.body), rows(pages[i]))
+	for _, filter := range []string{"status=available", "find=pet"} {
+		page := b.get("/console/pets?" + filter)
+		var pages [][]string
+		seen := map[string]bool{}
+		for {
+			pages = append(pages, names(page))
+			for _, name := range names(page) {
+				seen[name] = true
+			}
+			link := pagerLink["next"].FindStringSubmatch(page.body)
+			if link == nil {
+				break
+			}
+			if !strings.Contains(link[1], filter) {
+				t.Errorf("the next page is %s, want the filter %s too", link[1], filter)
+			}
+			page = b.get(html.UnescapeString(link[1]))
 		}
-	}
-	if strings.Contains(page.body, "Previous page") {
-		t.Error("the first page has a previous one, after going back to it")
+		if len(pages) != 3 || len(seen) != 50 {
+			t.Fatalf("%s: got %d pets on %d pages, want 50 on 3", filter, len(seen), len(pages))
+		}
+		for i := len(pages) - 2; i >= 0; i-- {
+			page = b.get(html.UnescapeString(regexpFind(t, page.body, `rel="prev" href="([^"]*)"`)))
+			if got := names(page); !slices.Equal(got, pages[i]) {
+				t.Errorf("%s: back to page %d: got %q, want %q", filter, i+1, got, pages[i])
+			}
+		}
+		if pagerLink["prev"].MatchString(page.body) {
+			t.Errorf("%s: the first page leads further back", filter)
+		}
 	}
 }

@@ -61,7 +61,7 @@ func TestWrongKeys(t *testing.T) {
 	wrong := []string{"", "x", keys.Mint(animalstore.Production), keys.Mint(animalstore.Staging), secret + "x", "Bearer " + secret, "ключ", strings.Repeat("k", 5000)}
 	for _, key := range wrong {
 		p := b.signIn(key)
-		p.want(t, "key "+key, http.StatusUnauthorized, `name="key"`, `<p class="notice wrong" id="wrong" role="alert">This key isn’t valid here`, ` aria-describedby="wrong">`)
+		p.want(t, "key "+key, http.StatusUnauthorized, `name="key"`, `id="wrong" role="alert"`)
 		if b.cookie != "" || key != "" && strings.Contains(p.body, key) && len(key) > 1 {
 			t.Errorf("key %q: got a cookie, or the key on the page, want neither", key)
 		}
@@ -84,7 +84,7 @@ func TestWrongKeys(t *testing.T) {
 		}
 	}
 	for name, p := range map[string]shown{"a wrong key": s.browser().signIn("x"), "the form": s.browser().get("/console/sign-in"), "a page": s.browser().get("/console")} {
-		p.want(t, name+" from an address over its limit", http.StatusTooManyRequests, "Too many requests", "<time")
+		p.want(t, name+" from an address over its limit", http.StatusTooManyRequests, "<time")
 		if p.header.Get("Retry-After") == "" {
 			t.Errorf("%s: got no Retry-After", name)
 		}
@@ -198,14 +198,14 @@ func TestOtherOrigins(t *testing.T) {
 		for _, site := range []string{value, strings.Replace(value, "cross-site", "same-site", 1)} {
 			other := *b
 			other.header = http.Header{name: {site}}
-			other.post("/console/pets", form).want(t, name+" "+site, http.StatusForbidden, "another site")
+			other.post("/console/pets", form).want(t, name+" "+site, http.StatusForbidden)
 			other.post("/console/sign-out", nil).want(t, name+" "+site, http.StatusForbidden)
 			other.cookie = ""
 			other.post("/console/sign-in", url.Values{"key": {secret}}).want(t, name+" "+site, http.StatusForbidden)
 		}
 	}
 	b.header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {s.url}}
-	b.get("/console/pets").want(t, "the list", http.StatusOK, "no pets yet")
+	b.get("/console/pets").want(t, "the list", http.StatusOK, `class="empty"`)
 	if p := b.post("/console/pets", form); p.status != http.StatusSeeOther {
 		t.Errorf("from the console's own page: got %d, want 303", p.status)
 	}

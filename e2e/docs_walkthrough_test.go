@@ -33,9 +33,6 @@ type walkthrough struct {
 	steps   []step
 }
 
-// sessionTime is far more than any session takes, even on a busy machine.
-const sessionTime = 10 * time.Minute
-
 // ownNetwork is the command that runs another one in a new network namespace with only
 // a loopback interface; nil if this isn't possible.
 var ownNetwork = sync.OnceValue(func() []string {
@@ -168,11 +165,11 @@ func (w walkthrough) run(t *testing.T) (problems []string) {
 // and returns what was printed.
 func runOnTerminal(t *testing.T, dir string, argv []string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), sessionTime)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Deadline)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
-	// Go builds from the cache with the flags of the binary under test.
+	// Go builds from the cache, with the flags of the binary under test.
 	cmd.Env = append(cleanEnv(), "GOFLAGS=-trimpath "+os.Getenv("GOFLAGS"), "CGO_ENABLED=0", "TERM=dumb", "PWD="+dir)
 	endAll := func() error { // the terminal makes it the leader of a group
 		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -195,7 +192,7 @@ func runOnTerminal(t *testing.T, dir string, argv []string) (string, error) {
 	}()
 	err = cmd.Wait()
 	if ctx.Err() != nil {
-		err = fmt.Errorf("not done after %v", sessionTime)
+		err = fmt.Errorf("not done after %v", testenv.Deadline)
 	}
 	err = errors.Join(err, endAll()) // servers in the background
 	<-read

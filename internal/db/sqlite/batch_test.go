@@ -83,7 +83,7 @@ func TestHalfway(t *testing.T) {
 // TestAbandonedBeforeRepeat: a write that was abandoned isn't run again, because the caller
 // may use what it sets.
 func TestAbandonedBeforeRepeat(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	d := newStore(t)
 	var runs [4]int
 	newWrite := func(i int, f func() error) *write {
 		run := func(*sqlite.Conn) error { runs[i]++; return f() }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"errors"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -59,51 +58,6 @@ func TestEveryConnectionHasABusyTimeout(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestLockedFileIsGivenUp: the connections that inspect a file before it is opened
-// wait for the busy timeout too, and then fail.
-func TestLockedFileIsGivenUp(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "store.db")
-	mustOpen(t, path, Options{}).Close()
-	locker, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer locker.Close()
-	// Without a WAL, an exclusive lock keeps readers out as well.
-	if err := sqlitex.ExecuteTransient(locker, "PRAGMA journal_mode = DELETE", nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := sqlitex.Execute(locker, "BEGIN EXCLUSIVE", nil); err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	var wg sync.WaitGroup
-	for name, open := range map[string]func() error{
-		"Open":       func() error { _, err := Open(t.Context(), path, Options{}); return err },
-		"OpenSource": func() error { _, err := OpenSource(t.Context(), path, false); return err },
-		"OpenTarget": func() error { _, err := OpenTarget(t.Context(), path); return err },
-		"Versions":   func() error { _, _, err := Versions(path); return err },
-	} {
-		wg.Go(func() {
-			failed := make(chan error, 1)
-			go func() { failed <- open() }()
-			select {
-			case err := <-failed:
-				if code := sqlite.ErrCode(err).ToPrimary(); code != sqlite.ResultBusy {
-					t.Errorf("%s: got %v, want that the file is locked", name, err)
-				}
-				if took := time.Since(begun); took < busyTimeout/2 {
-					t.Errorf("%s gave up after %v, want it to wait for about %v", name, took, busyTimeout)
-				}
-			case <-time.After(12 * busyTimeout):
-				t.Errorf("%s still waits after %v, want it to give up after %v", name, 12*busyTimeout, busyTimeout)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // TestBusyIsUnavailable: a write that another process keeps waiting can be retried.

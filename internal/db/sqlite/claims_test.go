@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 // claimStore is a store with a webhook and one delivery, a ping, and a function that claims
 // what is due and expects a number of deliveries.
 func claimStore(t *testing.T) (d *DB, now animalstore.Time, claim func(d *DB, want int) []db.ClaimedDelivery) {
-	d = mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	d = newStore(t)
 	now = animalstore.At(time.Now())
 	webhook, err := d.CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com", Types: "pet.*"}, "whsec_b25l", now)
 	if err != nil {

@@ -1,12 +1,12 @@
 package sqlite
 
 import (
-	"path/filepath"
+	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"animalstore/internal/fair"
+	"animalstore/internal/testenv"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -14,7 +14,7 @@ import (
 // TestWritersTakeTurns: a caller with one write doesn't wait for all that another one
 // has queued before.
 func TestWritersTakeTurns(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	d := newStore(t)
 	d.writer.maxBatch = 4
 	release := hold(t, d)
 	var order []int64 // only the writer appends to it
@@ -45,7 +45,7 @@ func TestWritersTakeTurns(t *testing.T) {
 // TestReadersTakeTurns: a caller doesn't wait for all reads of another, and a key is
 // looked up meanwhile.
 func TestReadersTakeTurns(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	d := newStore(t)
 	var mu sync.Mutex
 	var order []int64
 	var wg sync.WaitGroup
@@ -66,17 +66,15 @@ func TestReadersTakeTurns(t *testing.T) {
 	}
 	began := func(n int) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		testenv.Eventually(t, fmt.Sprint(n, " reads begin"), func() bool {
 			mu.Lock()
-			got := len(order)
-			mu.Unlock()
-			if got >= n {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%d reads began, want %d", got, n)
-			}
-		}
+			defer mu.Unlock()
+			return len(order) >= n
+		})
+	}
+	wait := func(n int) {
+		t.Helper()
+		testenv.Eventually(t, fmt.Sprint(n, " reads wait"), func() bool { return d.turns.Waiting() >= n })
 	}
 	busy := d.nread - 1
 	for range busy {
@@ -89,17 +87,9 @@ func TestReadersTakeTurns(t *testing.T) {
 	for range 20 { // they wait
 		read(1)
 	}
-	for deadline := time.Now().Add(time.Minute); d.turns.Waiting() < 20; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d reads wait, want 20", d.turns.Waiting())
-		}
-	}
+	wait(20)
 	read(2)
-	for deadline := time.Now().Add(time.Minute); d.turns.Waiting() < 21; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d reads wait, want 21", d.turns.Waiting())
-		}
-	}
+	wait(21)
 	step <- struct{}{}
 	began(busy + 1)
 	step <- struct{}{}

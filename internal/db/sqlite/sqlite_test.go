@@ -10,16 +10,26 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	for name, opts := range map[string]Options{"serving": {Serve: true}, "alongside a server": {}} {
-		t.Run(name, func(t *testing.T) {
-			if !opts.Serve {
-				testenv.Slow(t)
-			}
-			dbtest.Run(t, func(t *testing.T) db.DB {
-				return mustOpen(t, filepath.Join(t.TempDir(), "store.db"), opts)
-			})
-		})
-	}
+	dbtest.Run(t, func(t *testing.T) db.DB { return newStore(t) })
+}
+
+func TestBulkContract(t *testing.T) {
+	dbtest.RunBulk(t, func(t *testing.T) db.DB { return newStore(t) })
+}
+
+// TestContractOfCommands: the store of a command that runs alongside a server.
+func TestContractOfCommands(t *testing.T) {
+	testenv.Slow(t)
+	dbtest.Run(t, func(t *testing.T) db.DB {
+		return mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{NoSync: true})
+	})
+}
+
+// newStore opens a new file for serving. No test cuts the power, so it doesn't wait for the
+// disk.
+func newStore(t *testing.T) *DB {
+	t.Helper()
+	return mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true, NoSync: true})
 }
 
 // mustOpen opens a file and closes it when the test ends.

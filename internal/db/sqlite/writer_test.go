@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/testenv"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -44,11 +41,7 @@ func hold(t *testing.T, d *DB) (release func()) {
 // queued waits until n writes are queued behind the one that holds the writer.
 func queued(t *testing.T, d *DB, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); d.writer.queued() < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d writes are queued, want %d", d.writer.queued(), n)
-		}
-	}
+	testenv.Eventually(t, fmt.Sprint(n, " writes are queued"), func() bool { return d.writer.queued() >= n })
 }
 
 func insertNamed(name string, status int) func(*sqlite.Conn) error {
@@ -82,24 +75,14 @@ func TestOneBadWriteFailsAlone(t *testing.T) {
 	}
 	for name, run := range bad {
 		t.Run(name, func(t *testing.T) {
-			d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-			release := hold(t, d)
-			defer release()
-			const writes, badOne = 11, 5
-			errs := make([]error, writes)
-			var wg sync.WaitGroup
-			for i := range writes {
-				wg.Go(func() {
-					if i == badOne {
-						errs[i] = d.writer.do(t.Context(), run)
-					} else {
-						errs[i] = d.writer.do(t.Context(), insertNamed(fmt.Sprint(i), 0))
-					}
-				})
-				queued(t, d, i+1) // in this order
+			d := newStore(t)
+			const writes, badOne = 5, 2
+			runs := make([]func(context.Context) error, writes)
+			for i := range runs {
+				runs[i] = func(ctx context.Context) error { return d.writer.do(ctx, insertNamed(fmt.Sprint(i), 0)) }
 			}
-			release()
-			wg.Wait()
+			runs[badOne] = func(ctx context.Context) error { return d.writer.do(ctx, run) }
+			errs := batch(t, d, runs...)
 			stored := names(t, d)
 			for i, err := range errs {
 				switch {
@@ -118,55 +101,17 @@ func TestOneBadWriteFailsAlone(t *testing.T) {
 	}
 }
 
-// TestOneProcessorSharesCommits: on one processor too, callers that write at the same time
-// share their commits.
-func TestOneProcessorSharesCommits(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true, NoSync: true})
-	insert := func() {
-		if err := d.writer.do(t.Context(), insertNamed("any", 0)); err != nil {
-			t.Error(err)
-		}
-	}
-	const callers, rounds = 16, 50
-	commits := int64(0)
-	for range rounds {
-		insert()
-		before := d.Stats().Commits
-		var wg sync.WaitGroup
-		for range callers {
-			wg.Go(insert)
-		}
-		wg.Wait()
-		commits += d.Stats().Commits - before
-	}
-	if commits > callers*rounds/4 {
-		t.Errorf("%d writes of %d callers at a time took %d commits, want at most a quarter as many", callers*rounds, callers, commits)
-	}
-}
-
 // TestFailedCommitFailsTheBatch: if a commit fails, every write in it fails, and the
 // writer continues with the next batch.
 func TestFailedCommitFailsTheBatch(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	release := hold(t, d)
-	defer release()
-	const writes = 5
-	errs := make([]error, writes)
-	var wg sync.WaitGroup
-	for i := range writes {
-		wg.Go(func() {
-			errs[i] = d.writer.do(t.Context(), func(c *sqlite.Conn) error {
-				if i == 2 { // a broken reference that is only checked on commit
-					return sqlitex.ExecuteScript(c, "PRAGMA defer_foreign_keys = ON; INSERT INTO key_secrets VALUES (x'00', 99, 0)", nil)
-				}
-				return insertNamed(fmt.Sprint(i), 0)(c)
-			})
+	d := newStore(t)
+	insert := func(ctx context.Context) error { return d.writer.do(ctx, insertNamed("good", 0)) }
+	broken := func(ctx context.Context) error {
+		return d.writer.do(ctx, func(c *sqlite.Conn) error { // a broken reference that is only checked on commit
+			return sqlitex.ExecuteScript(c, "PRAGMA defer_foreign_keys = ON; INSERT INTO key_secrets VALUES (x'00', 99, 0)", nil)
 		})
-		queued(t, d, i+1)
 	}
-	release()
-	wg.Wait()
+	errs := batch(t, d, insert, broken, insert)
 	for i, err := range errs {
 		if err == nil {
 			t.Errorf("write %d returned nil, but its commit failed", i)
@@ -181,7 +126,7 @@ func TestFailedCommitFailsTheBatch(t *testing.T) {
 }
 
 func TestWriteWhoseContextEnds(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	d := newStore(t)
 	release := hold(t, d)
 	defer release()
 
@@ -236,7 +181,7 @@ func (e expiring) Err() error {
 // told that nothing was changed only if that is true.
 func TestWriteAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	d := newStore(t)
 	hanging, disk := make(chan struct{}), make(chan struct{})
 	d.writer.conn.SetAuthorizer(sqlite.AuthorizeFunc(func(action sqlite.Action) sqlite.AuthResult {
 		if action.Operation() == "COMMIT" { // its statement is prepared again
@@ -256,18 +201,10 @@ func TestWriteAtItsDeadline(t *testing.T) {
 	behind := write("behind")
 	queued(t, d, 1)
 	ctx.expire()
-	returned := func(result chan error) error {
-		select {
-		case err := <-result:
-			return err
-		case <-time.After(time.Minute):
-			return errors.New("it keeps its caller after the deadline")
-		}
-	}
-	if err := returned(committing); !errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+	if err := <-committing; !errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a write whose commit hangs: %v, want that its outcome is unknown", err)
 	}
-	if err := returned(behind); errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+	if err := <-behind; errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a write behind it: %v, want that its deadline has passed", err)
 	}
 	d.writer.conn.SetAuthorizer(nil) // the goroutine is in the old one
@@ -283,7 +220,7 @@ func TestWriteAtItsDeadline(t *testing.T) {
 // TestWriteHangsAtItsDeadline: the disk can also hang before the commit, within a write.
 func TestWriteHangsAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	d := newStore(t)
 	hanging, disk := make(chan struct{}), make(chan struct{})
 	ctx := newExpiring()
 	returned := make(chan error, 1)
@@ -300,13 +237,8 @@ func TestWriteHangsAtItsDeadline(t *testing.T) {
 	}()
 	<-hanging
 	ctx.expire()
-	select {
-	case err := <-returned:
-		if !errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a write that hangs: %v, want that its outcome is unknown", err)
-		}
-	case <-time.After(time.Minute):
-		t.Error("a write that hangs keeps its caller after the deadline")
+	if err := <-returned; !errors.Is(err, db.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a write that hangs: %v, want that its outcome is unknown", err)
 	}
 	close(disk)
 	if err := d.writer.do(t.Context(), insertNamed("after", 0)); err != nil {
@@ -344,7 +276,7 @@ func TestCloseFinishesEveryWrite(t *testing.T) {
 }
 
 func TestAfterCloseEverythingFails(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	d := newStore(t)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -358,15 +290,8 @@ func TestAfterCloseEverythingFails(t *testing.T) {
 		"Pets": func(ctx context.Context) error { _, err := d.Pets(ctx, db.PetQuery{Limit: 1}); return err },
 		"Ping": d.Ping,
 	} {
-		done := make(chan error, 1)
-		go func() { done <- call(context.Background()) }()
-		select {
-		case err := <-done:
-			if err == nil {
-				t.Errorf("%s after Close returned nil", name)
-			}
-		case <-time.After(time.Minute):
-			t.Errorf("%s after Close hangs", name)
+		if err := call(context.Background()); err == nil {
+			t.Errorf("%s after Close returned nil", name)
 		}
 	}
 	if err := d.Close(); err != nil {
@@ -377,7 +302,7 @@ func TestAfterCloseEverythingFails(t *testing.T) {
 // TestPanicsLeaveNoReaderBehind: after a panic a reader could be stuck in an old
 // state of the store, which every later user of the connection would see.
 func TestPanicsLeaveNoReaderBehind(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
+	d := newStore(t)
 	create := func() int64 {
 		pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil)
 		if err != nil {
@@ -409,87 +334,4 @@ func TestPanicsLeaveNoReaderBehind(t *testing.T) {
 			t.Errorf("got %v, want the pet that was just added", err)
 		}
 	})
-}
-
-// TestNoWriteIsLeftBehind queues writes just when others end, without later writes
-// that would take them along.
-func TestNoWriteIsLeftBehind(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	errRefused := errors.New("refused") // nothing to commit, so it is quick
-	refuse := func(*sqlite.Conn) error { return errRefused }
-	results := make(chan error, 3)
-	late := time.NewTimer(time.Hour)
-	for round := range 20_000 {
-		for range cap(results) {
-			go func() { results <- d.writer.do(t.Context(), refuse) }()
-		}
-		late.Reset(30 * time.Second)
-		for range cap(results) {
-			select {
-			case err := <-results:
-				if err != errRefused {
-					t.Fatalf("got %v, want %v", err, errRefused)
-				}
-			case <-late.C:
-				t.Fatalf("a write of round %d did not return", round)
-			}
-		}
-	}
-}
-
-// TestForeignReaderDoesNotStallWrites: another program may read the file for as long
-// as it likes, which keeps the WAL from restarting.
-func TestForeignReaderDoesNotStallWrites(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	d := mustOpen(t, path, Options{Serve: true})
-	d.writer.force, d.writer.forceAt = checkpointPages, checkpointPages // wait for readers early
-	foreign, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer foreign.Close()
-	if err := sqlitex.Execute(foreign, "BEGIN", nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := sqlitex.Execute(foreign, "SELECT count(*) FROM pets", nil); err != nil {
-		t.Fatal(err)
-	}
-	name := strings.Repeat("x", animalstore.MaxNameLength)
-	begun := time.Now()
-	for range 600 {
-		if _, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, nil); err != nil {
-			t.Fatal(err)
-		}
-		// Waiting at every checkpoint would take several minutes.
-		if took := time.Since(begun); took > 2*time.Minute {
-			t.Fatalf("the writes take more than %v, want them not to wait for the reader", took)
-		}
-	}
-	wal, err := os.Stat(path + "-wal")
-	if err != nil || wal.Size() < 2*checkpointPages*4096 {
-		t.Errorf("the WAL has %d bytes (%v), want enough for the reader to matter", wal.Size(), err)
-	}
-	if d.writer.forceAt == checkpointPages {
-		t.Error("no checkpoint waited for the reader")
-	}
-	if err := d.writer.do(t.Context(), func(c *sqlite.Conn) error { wantBusyTimeout(t, "the writer after a checkpoint", c); return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestFailedWritesAreNoCommits: the metrics count what was committed.
-func TestFailedWritesAreNoCommits(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	before := d.Stats()
-	refused := errors.New("refused")
-	if err := d.writer.do(t.Context(), func(*sqlite.Conn) error { return refused }); !errors.Is(err, refused) {
-		t.Fatalf("got error %v, want %v", err, refused)
-	}
-	if _, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil); err != nil {
-		t.Fatal(err)
-	}
-	after := d.Stats()
-	if commits, writes := after.Commits-before.Commits, after.Writes-before.Writes; commits != 1 || writes != 1 {
-		t.Errorf("got %d commits of %d writes, want 1 of 1", commits, writes)
-	}
 }

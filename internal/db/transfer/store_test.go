@@ -54,7 +54,7 @@ func withStore(t *testing.T, url string, f func(db.DB)) {
 	var store db.DB
 	var err error
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
-		store, err = sqlite.Open(t.Context(), path, sqlite.Options{})
+		store, err = sqlite.Open(t.Context(), path, sqlite.Options{NoSync: true})
 	} else {
 		store, err = postgres.Open(t.Context(), url, postgres.Options{Timeout: time.Minute})
 	}
@@ -69,13 +69,17 @@ func withStore(t *testing.T, url string, f func(db.DB)) {
 	f(store)
 }
 
+// newFile returns the URL of a SQLite file that doesn't exist yet.
+func newFile(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "store.db") }
+
 // newStores returns URLs of empty databases, by the name of the engine.
 func newStores(t *testing.T) map[string]string {
 	t.Helper()
-	return map[string]string{
-		"SQLite":     "sqlite:" + filepath.Join(t.TempDir(), "store.db"),
-		"PostgreSQL": pgtest.Shared(t).NewDatabase(t, ""),
+	stores := map[string]string{"SQLite": newFile(t)}
+	if !testing.Short() {
+		stores["PostgreSQL"] = pgtest.Shared(t).NewDatabase(t, "")
 	}
+	return stores
 }
 
 // at returns a time that is not now.

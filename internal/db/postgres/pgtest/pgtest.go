@@ -29,11 +29,8 @@ const Variable = "ANIMALSTORE_TEST_POSTGRES"
 // oldest is the oldest major version that animalstore supports.
 const oldest = 15
 
-// Settings are lines for postgresql.conf, such as "fsync=on".
-type Settings []string
-
-// usual makes a server start and stop quickly.
-var usual = Settings{"fsync=off", "max_connections=300", "autovacuum=off", "log_min_messages=warning", "shared_buffers=32MB"}
+// settings are lines for postgresql.conf that make a server start and stop quickly.
+var settings = []string{"fsync=off", "max_connections=300", "autovacuum=off", "log_min_messages=warning", "shared_buffers=32MB"}
 
 // shared is the server for tests that only need a database.
 var shared struct {
@@ -43,16 +40,17 @@ var shared struct {
 }
 
 // Shared returns a server that all tests of a process share, and starts it if needed.
-// TestMain has to call Close at the end.
+// TestMain has to call Close at the end. In make test, it skips the test.
 func Shared(t testing.TB) *Server {
 	t.Helper()
+	testenv.Slow(t)
 	if dsn := os.Getenv(Variable); dsn != "" {
 		return named(t, dsn)
 	}
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.server == nil {
-		s, err := start(findBinaries(t), nil)
+		s, err := start(findBinaries(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,11 +77,12 @@ func Close() {
 	}
 }
 
-// Start starts a server for one test and removes it when the test ends. The settings
-// are added to the usual ones, which include fsync=off.
-func Start(t testing.TB, settings ...string) *Server {
+// Start starts a server for one test and removes it when the test ends. In make test, it
+// skips the test.
+func Start(t testing.TB) *Server {
 	t.Helper()
-	s, err := start(findBinaries(t), settings)
+	testenv.Slow(t)
+	s, err := start(findBinaries(t))
 	if err != nil {
 		t.Fatal(err)
 	}

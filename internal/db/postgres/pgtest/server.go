@@ -41,7 +41,7 @@ type process struct {
 }
 
 // start creates a server in a new directory and waits until it responds.
-func start(binaries string, settings Settings) (_ *Server, err error) {
+func start(binaries string) (_ *Server, err error) {
 	s, err := prepare(binaries)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func start(binaries string, settings Settings) (_ *Server, err error) {
 	if err := s.createData(); err != nil {
 		return nil, err
 	}
-	if err := s.configure(append(usual, settings...)); err != nil {
+	if err := s.configure(settings...); err != nil {
 		return nil, err
 	}
 	return s, s.launch()
@@ -88,7 +88,7 @@ func prepare(binaries string) (*Server, error) {
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 // configure adds lines to the server's settings.
-func (s *Server) configure(lines Settings) error {
+func (s *Server) configure(lines ...string) error {
 	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (s *Server) Follow(t testing.TB, primary *Server) {
 		t.Fatal(err)
 	}
 	// Once promoted, it has no standby to wait for.
-	if err := s.configure(Settings{"synchronous_standby_names=''"}); err != nil {
+	if err := s.configure("synchronous_standby_names=''"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.launch(); err != nil {
@@ -273,7 +273,7 @@ func (s *Server) Follow(t testing.TB, primary *Server) {
 // Set changes a setting of a running server and returns when it is in effect.
 func (s *Server) Set(t testing.TB, name, value string) {
 	t.Helper()
-	if err := s.configure(Settings{fmt.Sprintf("%s='%s'", name, value)}); err != nil {
+	if err := s.configure(fmt.Sprintf("%s='%s'", name, value)); err != nil {
 		t.Fatal(err)
 	}
 	s.MustExec(t, "postgres", "SELECT pg_reload_conf()")

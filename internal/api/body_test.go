@@ -182,7 +182,6 @@ func TestNumbers(t *testing.T) {
 			got := s.do(t, c)
 			if test.want == "" {
 				got.want(t, http.StatusBadRequest, animalstore.ValidationFailed)
-				got.wantMessage(t, "categoryId must be an integer")
 				return
 			}
 			got.want(t, http.StatusCreated, "")
@@ -231,7 +230,6 @@ func TestMediaType(t *testing.T) {
 				return
 			}
 			got.want(t, test.want, animalstore.UnsupportedMediaType)
-			got.wantMessage(t, "JSON")
 		})
 	}
 }
@@ -269,7 +267,6 @@ func TestBodySize(t *testing.T) {
 				return
 			}
 			got.want(t, test.want, animalstore.PayloadTooLarge)
-			got.wantMessage(t, fmt.Sprint(api.MaxBody))
 		})
 	}
 }
@@ -392,7 +389,6 @@ func TestUnreadableBody(t *testing.T) {
 // response says so. A read has nothing to say.
 func TestFailedChange(t *testing.T) {
 	s := start(t)
-	const doubt = "the change may or may not have been made"
 	s.db.arm("CreatePet", func(ctx context.Context) error {
 		if _, _, err := s.db.DB.CreatePet(ctx, animalstore.NewPet{Name: "Rex", CategoryID: 7}, nil); err != nil {
 			return err
@@ -401,7 +397,6 @@ func TestFailedChange(t *testing.T) {
 	})
 	got := s.do(t, post("/v1/pets", `{"name":"Rex","categoryId":7}`))
 	got.want(t, http.StatusInternalServerError, animalstore.InternalError)
-	got.wantMessage(t, doubt)
 	if pets := s.do(t, call{path: "/v1/pets"}).pets(t); len(pets) != 1 {
 		t.Errorf("got %d pets, want the one that was stored", len(pets))
 	}

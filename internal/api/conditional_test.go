@@ -160,7 +160,6 @@ func TestIfMatch(t *testing.T) {
 			for _, stale := range []string{`"x"`, "W/" + tag, strings.Trim(tag, `"`), "", `"`, `"*"`, tag[:5] + `"`, `*, ` + tag, `"x", "y"`} {
 				got := s.do(t, bad(with(write, "If-Match", stale)))
 				got.want(t, 412, animalstore.PreconditionFailed)
-				got.wantMessage(t, "If-Match", "read it again")
 				if after := s.do(t, call{path: path}); string(after.body) != string(before.body) {
 					t.Fatalf("If-Match %s: it is %s now, was %s", stale, after.body, before.body)
 				}
@@ -279,7 +278,6 @@ func TestPutIfNoneMatch(t *testing.T) {
 	for _, sent := range []string{"*", tag, `"x", W/` + tag} {
 		got := s.do(t, put(path, `{"name":"cats"}`, "If-None-Match", sent))
 		got.want(t, http.StatusPreconditionFailed, animalstore.PreconditionFailed)
-		got.wantMessage(t, "If-None-Match")
 	}
 	if got := s.do(t, call{path: path}); got.header.Get("ETag") != tag {
 		t.Errorf("got %v after refusals, want the category as it was", got)

@@ -10,7 +10,6 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
-	"animalstore/internal/keys"
 )
 
 const rex = `{"name":"Rex","categoryId":7}`
@@ -77,40 +76,6 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-func TestTokensAreApart(t *testing.T) {
-	s := start(t)
-	secret, id := s.makeKey(t, keys.Mint(s.env))
-	send := func(c call, key string) response { c.key = key; return s.do(t, c) }
-	first := send(retried("/v1/pets", rex, "a"), secret)
-	first.want(t, 201, "")
-	for name, body := range map[string]string{"another body": `{"name":"Max","categoryId":7}`, "the same in other bytes": rex + " "} {
-		t.Run(name, func(t *testing.T) {
-			got := send(retried("/v1/pets", body, "a"), secret)
-			got.want(t, 422, animalstore.IdempotencyKeyReused)
-			got.wantMessage(t, "Idempotency-Key", "another body", "new key")
-		})
-	}
-	// Another token, key or operation is another write.
-	send(retried("/v1/pets", rex, "A"), secret).want(t, 201, "")
-	if got := send(retried("/v1/pets", rex, "a"), s.owner); got.status != 201 || got.header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("another key: got %v, want another pet", got)
-	}
-	order := send(retried("/v1/store/orders", `{"petId":1}`, "a"), secret)
-	if order.want(t, 201, ""); order.header.Get("Idempotent-Replayed") != "" {
-		t.Errorf("another operation: got a replay, want an order")
-	}
-	// A key keeps its id with a new secret.
-	rotated := keys.Mint(s.env)
-	now := s.clock.Now()
-	if _, err := s.db.RotateKey(t.Context(), id, db.KeyRotation{Hash: keys.Hash(rotated), At: animalstore.At(now), OldUntil: animalstore.At(now.Add(time.Hour))}, nil); err != nil {
-		t.Fatal(err)
-	}
-	wantReplay(t, first, send(retried("/v1/pets", rex, "a"), rotated))
-	if pets, orders := s.count(t); pets != 3 || orders != 1 {
-		t.Errorf("stored are %d pets and %d orders, want 3 and 1", pets, orders)
-	}
-}
-
 func TestTokenGrammar(t *testing.T) {
 	s := start(t)
 	for name, token := range map[string]string{
@@ -131,7 +96,6 @@ func TestTokenGrammar(t *testing.T) {
 				c.header["Idempotency-Key"] = values
 				got := s.do(t, bad(c))
 				got.want(t, 400, animalstore.InvalidParameter)
-				got.wantMessage(t, "Idempotency-Key", "1 to 255", "once")
 			}
 		})
 	}
@@ -167,19 +131,6 @@ func TestFailuresAreNotStored(t *testing.T) {
 	s.do(t, retried("/v1/store/orders", later, "b")).want(t, 404, animalstore.PetNotFound)
 	s.addOne(t, "available")
 	s.do(t, retried("/v1/store/orders", later, "b")).want(t, 201, "")
-}
-
-func TestAnswersExpire(t *testing.T) {
-	s := start(t)
-	first := s.do(t, retried("/v1/pets", rex, "a"))
-	s.clock.advance(24*time.Hour - time.Millisecond)
-	wantReplay(t, first, s.do(t, retried("/v1/pets", rex, "a")))
-	s.clock.advance(time.Millisecond)
-	second := s.do(t, retried("/v1/pets", `{"name":"Max","categoryId":7}`, "a"))
-	if second.want(t, 201, ""); second.header.Get("Idempotent-Replayed") != "" || second.header.Get("Location") == first.header.Get("Location") {
-		t.Errorf("after a day: got %v at %s, want a new pet", second, second.header.Get("Location"))
-	}
-	wantReplay(t, second, s.do(t, retried("/v1/pets", `{"name":"Max","categoryId":7}`, "a")))
 }
 
 func TestOtherMethodsTakeNoToken(t *testing.T) {

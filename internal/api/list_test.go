@@ -187,7 +187,6 @@ func TestCursorFilters(t *testing.T) {
 			got := s.do(t, call{path: test.path})
 			if test.want == nil {
 				got.want(t, http.StatusBadRequest, animalstore.InvalidCursor)
-				got.wantMessage(t, "cursor", test.message)
 			} else if found := idsIn(t, got); !slices.Equal(found, test.want) {
 				t.Errorf("got %d, want %d", found, test.want)
 			}
@@ -245,7 +244,6 @@ func TestForgedCursors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := s.do(t, call{path: "/v1/pets?cursor=" + cursor, bad: true})
 			got.want(t, http.StatusBadRequest, animalstore.InvalidCursor)
-			got.wantMessage(t, "cursor")
 		})
 	}
 }
@@ -339,12 +337,10 @@ func TestIDFilter(t *testing.T) {
 	t.Run("101", func(t *testing.T) {
 		got := s.do(t, bad(call{path: "/v1/pets?id=" + list(101)}))
 		got.want(t, 400, animalstore.InvalidParameter)
-		got.wantMessage(t, "id", "1 to 100", "positive integers")
 	})
 	for _, wrong := range []string{"", ",", "1,", ",1", "1,,2", "0", "-1", "1,0", "a", "1.0", "01", "+1", "1%202", "1%3B2", "9223372036854775808", "1,2,x"} {
 		got := s.do(t, bad(call{path: "/v1/pets?id=" + wrong}))
 		got.want(t, 400, animalstore.InvalidParameter)
-		got.wantMessage(t, "id must be")
 	}
 	t.Run("in several parameters", func(t *testing.T) {
 		want := s.do(t, call{path: "/v1/pets?limit=2&id=5,6,7,8"})
@@ -380,7 +376,6 @@ func TestCategoryFilter(t *testing.T) {
 	for _, wrong := range []string{"", "a", "1.0", "01", "+1", "-0", "1e2", "9223372036854775808", "1,2"} {
 		got := s.do(t, bad(call{path: "/v1/pets?categoryId=" + wrong}))
 		got.want(t, 400, animalstore.InvalidParameter)
-		got.wantMessage(t, "categoryId must be a 64-bit integer")
 	}
 }
 
@@ -399,19 +394,16 @@ func TestCursorsCarryAllFilters(t *testing.T) {
 	if got := ids(s.do(t, call{path: "/v1/pets?cursor=" + cursor}).pets(t)); !slices.Equal(got, []int64{7, 6, 5, 4, 3}) {
 		t.Errorf("the cursor alone, without a limit: got %d, want 7 to 3", got)
 	}
-	for name, other := range map[string]petList{
-		"id":         {ids: "9,8,7", category: "1", status: "sold"},
-		"categoryId": {ids: list.ids, category: "2", status: "sold"},
-		"status":     {ids: list.ids, category: "1", status: "available"},
+	for _, other := range []petList{
+		{ids: "9,8,7", category: "1", status: "sold"},
+		{ids: list.ids, category: "2", status: "sold"},
+		{ids: list.ids, category: "1", status: "available"},
 	} {
-		got := s.do(t, call{path: other.path() + "&cursor=" + cursor})
-		got.want(t, 400, animalstore.InvalidCursor)
-		got.wantMessage(t, "cursor was made with another "+name, "keep the filter", "start over")
+		s.do(t, call{path: other.path() + "&cursor=" + cursor}).want(t, 400, animalstore.InvalidCursor)
 	}
 	for _, elsewhere := range []string{"/v1/categories", "/v1/store/orders"} {
 		got := s.do(t, call{path: elsewhere + "?cursor=" + cursor})
 		got.want(t, 400, animalstore.InvalidCursor)
-		got.wantMessage(t, "cursor belongs to another list")
 	}
 }
 

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -115,41 +112,5 @@ func TestObserverOfAPanic(t *testing.T) {
 	s.do(t, call{path: "/v1/pets"}).want(t, 500, animalstore.InternalError)
 	if want := []string{"GET /v1/pets 500"}; !slices.Equal(saw.ended, want) || saw.open != 0 {
 		t.Errorf("got %q with %d under way, want %q with none", saw.ended, saw.open, want)
-	}
-}
-
-// quick is an observer that costs nothing itself.
-type quick struct{ n int }
-
-func (q *quick) Begin()                                 { q.n++ }
-func (q *quick) End(string, string, int, time.Duration) { q.n++ }
-func (q *quick) Limited(animalstore.Code)               { q.n++ }
-func (q *quick) Failed(animalstore.Code)                { q.n++ }
-
-// TestObservingDoesNotAllocate compares a server that is observed with one that
-// is not.
-func TestObservingDoesNotAllocate(t *testing.T) {
-	sqliteOnly(t, "it measures what a warm read costs")
-	perRequest := func(change ...func(*setup)) float64 {
-		s := start(t, change...)
-		s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetAvailable})
-		req := httptest.NewRequest("GET", "/v1/pets", strings.NewReader(""))
-		req.Header.Set("Authorization", "Bearer "+s.owner)
-		// Not AllocsPerRun, which rounds: what others allocate meanwhile is a
-		// fraction.
-		const requests = 5_000
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for range requests {
-			s.handler.ServeHTTP(httptest.NewRecorder(), req)
-		}
-		runtime.ReadMemStats(&after)
-		return float64(after.Mallocs-before.Mallocs) / requests
-	}
-	without := perRequest()
-	with := perRequest(func(with *setup) { with.observer = &quick{} })
-	t.Logf("%.2f allocations a request without an observer, %.2f with one", without, with)
-	if with > without+0.5 {
-		t.Errorf("got %.2f allocations a request with an observer, want the %.2f without", with, without)
 	}
 }

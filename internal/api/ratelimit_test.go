@@ -336,27 +336,6 @@ func TestLimitsOperation(t *testing.T) {
 	}
 }
 
-// TestPlanChangeCounts: a key that is put on another plan has its limits within
-// a second, and keeps what it used.
-func TestPlanChangeCounts(t *testing.T) {
-	s := start(t)
-	secret, id := s.planKey(t, animalstore.PlanFree)
-	s.exhaust(t, secret)
-	patch := func(body string) {
-		t.Helper()
-		s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), key: s.admin, body: body}).want(t, http.StatusOK, "")
-		s.clock.advance(time.Second)
-	}
-	patch(`{"plan":"pro"}`)
-	if got := s.limitsBody(t, secret); got.Plan != "pro" || got.Minute.Remaining != 300-61 || got.Day.Remaining != 10_000-61 {
-		t.Errorf("raised: got %+v, want what is left of pro", got)
-	}
-	patch(`{"plan":"enterprise","limits":{"perMinute":5,"perDay":1000}}`)
-	got := s.do(t, call{path: "/v1/limits", key: secret})
-	got.want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
-	got.wantLimits(t, 5, 0, time.Date(2026, 11, 15, 12, 1, 0, 0, time.UTC))
-}
-
 // limitHeaders are spelled here as the interface spells them.
 var limitHeaders = []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
@@ -458,7 +437,6 @@ func TestBan(t *testing.T) {
 		end := s.clock.Now().Add(span + time.Second - 1).Truncate(time.Second)
 		got.want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
 		got.wantLimits(t, 60, 0, end)
-		got.wantMessage(t, "banned", "Retry-After")
 		if lines := s.log.lines("level=WARN", "banned", fmt.Sprint("key_id=", id)); len(lines) != i+1 {
 			t.Errorf("ban %d: got %q in the log, want one line a ban", i+1, lines)
 		}

@@ -152,7 +152,7 @@ func TestStream(t *testing.T) {
 			t.Fatalf("got %s as event %d after the resumption, want pet %d", e.Data, i, i)
 		}
 	}
-	eventually(t, "the first stream is noticed to be gone", func() bool { return s.handler.Stats().Streams == 1 })
+	testenv.Eventually(t, "the first stream is noticed to be gone", func() bool { return s.handler.Stats().Streams == 1 })
 }
 
 func TestStreamFromTheStart(t *testing.T) {
@@ -273,7 +273,7 @@ func TestStreamEndsWithItsKey(t *testing.T) {
 				}
 				answered <- got
 			}()
-			eventually(t, "the request waits", func() bool { return s.handler.Stats().Waiting == 1 })
+			testenv.Eventually(t, "the request waits", func() bool { return s.handler.Stats().Waiting == 1 })
 			began := time.Now()
 			test.change(t, s, id)
 			st.awaitEnd()
@@ -319,7 +319,7 @@ func TestTooManyStreams(t *testing.T) {
 	s.openStream(t, call{path: "/v1/events?after=latest"})
 	s.do(t, call{path: "/v1/events?wait=1", key: secret}).want(t, 200, "")
 	all[0].res.Body.Close()
-	eventually(t, "there is room for another", func() bool { return s.handler.Stats().Streams == 10 })
+	testenv.Eventually(t, "there is room for another", func() bool { return s.handler.Stats().Streams == 10 })
 	s.openStream(t, call{path: "/v1/events?after=latest", key: secret})
 }
 
@@ -336,7 +336,7 @@ func TestStreamThatIsNotRead(t *testing.T) {
 	defer conn.Close()
 	conn.(*net.TCPConn).SetReadBuffer(4096)
 	fmt.Fprintf(conn, "GET /v1/events?after=latest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", s.owner)
-	eventually(t, "the stream begins", func() bool { return s.handler.Stats().Streams == 1 })
+	testenv.Eventually(t, "the stream begins", func() bool { return s.handler.Stats().Streams == 1 })
 	other := s.openStream(t, call{path: "/v1/events?after=latest"})
 	var read atomic.Int64 // pets that the other stream has shown
 	go func() {
@@ -352,7 +352,7 @@ func TestStreamThatIsNotRead(t *testing.T) {
 	}()
 	pet := animalstore.NewPet{Name: strings.Repeat("\U0001F436", 1000), CategoryID: 7}
 	created := 0
-	eventually(t, "the stream that isn't read is cut off", func() bool {
+	testenv.Eventually(t, "the stream that isn't read is cut off", func() bool {
 		var wg sync.WaitGroup
 		for range 256 {
 			created++
@@ -365,8 +365,8 @@ func TestStreamThatIsNotRead(t *testing.T) {
 		wg.Wait()
 		return s.handler.Stats().CutStreams == 1
 	})
-	eventually(t, "the other stream has every event", func() bool { return read.Load() == int64(created) })
-	eventually(t, "only the other stream is left", func() bool { return s.handler.Stats().Streams == 1 })
+	testenv.Eventually(t, "the other stream has every event", func() bool { return read.Load() == int64(created) })
+	testenv.Eventually(t, "only the other stream is left", func() bool { return s.handler.Stats().Streams == 1 })
 }
 
 // TestStreamThatIsReadSlowly: a client that keeps reading slowly isn't cut off, and one that
@@ -383,13 +383,13 @@ func TestStreamThatIsReadSlowly(t *testing.T) {
 		stalled, err := readSlowly(conn, 1500*time.Millisecond)
 		if stalled && try < 20 { // on a busy machine, the client doesn't keep reading
 			conn.Close()
-			eventually(t, "the stream ends", func() bool { return s.handler.Stats().Streams == 0 })
+			testenv.Eventually(t, "the stream ends", func() bool { return s.handler.Stats().Streams == 0 })
 			continue
 		}
 		if got := s.handler.Stats(); err != nil || got.CutStreams != before || got.Streams != 1 {
 			t.Fatalf("try %d: got %v, %d streams and %d that were cut off, want 1 and none: the client kept reading", try, err, got.Streams, got.CutStreams-before)
 		}
-		eventually(t, "the stream that isn't read any more is cut off", func() bool { return s.handler.Stats().CutStreams == before+1 })
+		testenv.Eventually(t, "the stream that isn't read any more is cut off", func() bool { return s.handler.Stats().CutStreams == before+1 })
 		return
 	}
 }
@@ -424,14 +424,14 @@ func TestBlockedStreamEnds(t *testing.T) {
 			s.addBacklog(t, 500) // 2 MB
 			s.openBacklog(t, secret)
 			stacks, blocked := make([]byte, 1<<20), 0 // times in a row: it waits now and then before its client has no space left
-			eventually(t, "the stream is blocked", func() bool {
+			testenv.Eventually(t, "the stream is blocked", func() bool {
 				if blocked++; !blockedStream.Match(stacks[:runtime.Stack(stacks, true)]) {
 					blocked = 0
 				}
 				return blocked == 50
 			})
 			end(t, s, id)
-			eventually(t, "the stream ends", func() bool { return s.handler.Stats().Streams == 0 })
+			testenv.Eventually(t, "the stream ends", func() bool { return s.handler.Stats().Streams == 0 })
 			if got := s.handler.Stats().CutStreams; got != 0 {
 				t.Errorf("%d streams were cut off, want none: it had to end", got)
 			}
@@ -482,7 +482,7 @@ func TestDrainEndsFollowers(t *testing.T) {
 		}
 		answered <- got
 	}()
-	eventually(t, "a request waits", func() bool { return s.handler.Stats().Waiting == 1 })
+	testenv.Eventually(t, "a request waits", func() bool { return s.handler.Stats().Waiting == 1 })
 	began := time.Now()
 	s.handler.Drain()
 	st.awaitEnd()

@@ -377,7 +377,6 @@ func TestWebhookIfMatch(t *testing.T) {
 			for _, other := range []string{stale, `"x"`, "W/" + tag, `"x", "y"`} {
 				got := send(other)
 				got.want(t, http.StatusPreconditionFailed, animalstore.PreconditionFailed)
-				got.wantMessage(t, "If-Match")
 			}
 			if after := get(); string(after.body) != string(before.body) {
 				t.Errorf("after refusals: got %s, want %s", after.body, before.body)
@@ -468,7 +467,6 @@ func TestWebhookLeadsInside(t *testing.T) {
 		c.key = s.admin
 		got := s.do(t, c)
 		got.want(t, http.StatusBadRequest, animalstore.ValidationFailed)
-		got.wantMessage(t, "url must lead to an allowed address")
 	}
 	if after := s.do(t, call{path: "/v1/webhooks", key: s.admin}); string(after.body) != string(before.body) {
 		t.Errorf("after refusals: got %s, want %s", after.body, before.body)

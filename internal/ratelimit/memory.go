@@ -118,12 +118,9 @@ func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, err
 			continue
 		}
 		if !e.loaded {
-			state, err := m.store.LimitState(ctx, e.keyID)
-			if err != nil {
-				e.mu.Unlock()
+			if err := m.load(ctx, e); err != nil {
 				return nil, err
 			}
-			e.state, e.loaded = state, true
 		}
 		// Reading the clock under the lock keeps the times of successive requests
 		// in order.
@@ -135,6 +132,22 @@ func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, err
 		}
 		return e, nil
 	}
+}
+
+// load fills e, which is locked, from the store. If that fails or panics, it unlocks e:
+// otherwise the key's next request would wait forever.
+func (m *Memory) load(ctx context.Context, e *entry) error {
+	defer func() {
+		if !e.loaded {
+			e.mu.Unlock()
+		}
+	}()
+	state, err := m.store.LimitState(ctx, e.keyID)
+	if err != nil {
+		return err
+	}
+	e.state, e.loaded = state, true
+	return nil
 }
 
 // markDirty queues an entry, which is locked, to be saved.

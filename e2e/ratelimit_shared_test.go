@@ -228,7 +228,7 @@ func TestSharedLimitsAreExact(t *testing.T) {
 	calls := redis.Calls()
 	if c.sum(fallbackDecisions) > 0 {
 		// A second later Redis also receives the states it missed, in addition to the
-		// requests. TestOneRoundTrip counts calls when nothing else happens.
+		// requests.
 		t.Logf("this machine kept Redis from answering in time, now or before (%v requests): %v", alone, calls)
 	} else if n := calls["evalsha"]; n == 0 || n > requests || calls["eval"] != 0 || calls["get"] != n || c.sum(sharedDecisions)-before != requests {
 		t.Errorf("Redis counted %v for %d requests, want at most an evalsha for each", calls, requests)

@@ -2,8 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"crypto/tls"
-	"net"
 	"testing"
 	"time"
 
@@ -11,17 +9,8 @@ import (
 	"animalstore/internal/db"
 )
 
-// NewRedisOn returns a Redis whose connections are opened by dial.
-func NewRedisOn(c RedisConfig, dial func() net.Conn) (*Redis, error) {
-	options, err := parseRedisURL("redis://")
-	if err != nil {
-		return nil, err
-	}
-	options.DialCtxFn = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return dial(), nil }
-	r := newRedis(c)
-	r.client = &redisClient{options: options}
-	return r, r.probe(dialTimeout)
-}
+// MaxAddresses is how many addresses are remembered.
+const MaxAddresses = maxAddresses
 
 // DropIdle drops the idle keys of all shards at once; Run does one at a time.
 func (m *Memory) DropIdle() {
@@ -30,9 +19,9 @@ func (m *Memory) DropIdle() {
 	}
 }
 
-// UseLongTimeout is for tests of Redis's decisions, which must not depend on the
-// machine's speed.
-func (r *Redis) UseLongTimeout() { r.timeout = time.Minute }
+// SetTimeout is for tests of Redis's decisions, which must not depend on the machine's
+// speed.
+func (r *Redis) SetTimeout(d time.Duration) { r.timeout = d }
 
 // SetClock makes the script use this clock instead of Redis's.
 func (r *Redis) SetClock(clock func() int64) { r.clock = clock }
@@ -50,6 +39,22 @@ func (r *Redis) StartFallback() { r.startFallback(errLate) }
 // Save writes all changes to the store now.
 func (r *Redis) Save(ctx context.Context) error { return r.local.Save(ctx) }
 
+// Unreported is the number of keys that Redis will be sent.
+func (r *Redis) Unreported() int {
+	r.reportsMu.Lock()
+	defer r.reportsMu.Unlock()
+	return len(r.reports)
+}
+
+// CheckReply reports whether text is a valid reply to a request.
+func CheckReply(text string) error {
+	r, err := parseReply(text)
+	if err == nil {
+		_, err = r.decision(animalstore.Limits{PerMinute: 1, PerDay: 1})
+	}
+	return err
+}
+
 // Merged returns a merged with b.
 func Merged(a, b db.LimitState) db.LimitState {
 	mergeStates(&a, b)
@@ -59,8 +64,8 @@ func Merged(a, b db.LimitState) db.LimitState {
 // Matters reports whether anything in s applies at now.
 func Matters(s db.LimitState, now int64) bool { return stillMatters(&s, now) }
 
-// LookWith sends Redis a key's state and returns Redis's state afterwards.
-func (r *Redis) LookWith(t testing.TB, keyID int64, s db.LimitState) db.LimitState {
+// SendState sends Redis a key's state and returns Redis's state afterwards.
+func (r *Redis) SendState(t testing.TB, keyID int64, s db.LimitState) db.LimitState {
 	t.Helper()
 	rep, err := r.call(time.Minute, r.prefix+decimal(keyID), opRead, &animalstore.Key{ID: keyID}, stateText(s))
 	if err != nil {

@@ -3,7 +3,6 @@ package ratelimit_test
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/ratelimit/limittest"
+	"animalstore/internal/testenv"
 )
 
 func TestMemory(t *testing.T) {
@@ -19,7 +19,7 @@ func TestMemory(t *testing.T) {
 		s := &memorySubject{store: newMemoryStore(), now: time.UnixMilli(0)}
 		s.start()
 		return s
-	})
+	}, testenv.Count(1_000, 100_000))
 }
 
 // memorySubject is a Memory that can be stopped and started again.
@@ -30,7 +30,7 @@ type memorySubject struct {
 }
 
 func (s *memorySubject) start() {
-	s.Memory = ratelimit.NewMemory(s.store, func() time.Time { return s.now }, slog.New(slog.DiscardHandler))
+	s.Memory = ratelimit.NewMemory(s.store, func() time.Time { return s.now }, discard)
 }
 
 func (s *memorySubject) SetClock(now time.Time) { s.now = now }
@@ -56,6 +56,8 @@ type memoryStore struct {
 	states  map[int64]db.LimitState
 	loads   int
 	batches []int // the number of states in each save
+	failAt  int   // the save that fails; 0 for none
+	saves   int
 	loadErr error
 	saveErr error
 	usage   []animalstore.Usage
@@ -75,6 +77,9 @@ func (s *memoryStore) LimitState(_ context.Context, keyID int64) (db.LimitState,
 func (s *memoryStore) SaveLimitStates(_ context.Context, states []db.KeyLimitState) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.saves++; s.saves == s.failAt {
+		return errDisk
+	}
 	if s.saveErr != nil {
 		return s.saveErr
 	}

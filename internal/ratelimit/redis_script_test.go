@@ -3,11 +3,8 @@ package ratelimit_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math"
 	"math/rand/v2"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,14 +12,16 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/ratelimit/redistest"
+	"animalstore/internal/testenv"
 )
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 250e6, time.UTC)
 
-// onRedis returns a limiter on a server, whose script uses the given clock.
-func onRedis(t testing.TB, server *redistest.Server, store ratelimit.SharedStore, clock *time.Time) *ratelimit.Redis {
+// atNoon returns a limiter on a server, at noon.
+func atNoon(t testing.TB, server *redistest.Server) *ratelimit.Redis {
+	store := newMemoryStore()
 	return newRedis(t, server, store, time.Now).
-		Sibling(store, func() time.Time { return *clock }, func() int64 { return clock.UnixMilli() })
+		Sibling(store, func() time.Time { return noon }, func() int64 { return noon.UnixMilli() })
 }
 
 func mustTake(t testing.TB, l ratelimit.Limiter, key *animalstore.Key) ratelimit.Decision {
@@ -36,13 +35,12 @@ func mustTake(t testing.TB, l ratelimit.Limiter, key *animalstore.Key) ratelimit
 
 // TestScriptMergesLikeGo: the script and mergeStates must merge two states alike.
 func TestScriptMergesLikeGo(t *testing.T) {
-	server := redistest.Shared(t)
-	clock := noon
-	r := onRedis(t, server, newMemoryStore(), &clock)
+	testenv.Slow(t)
+	r := atNoon(t, redistest.Start(t))
 	random := rand.New(rand.NewPCG(1, 2))
 	// Few values, so that ends and bans are often the same.
 	some := func(values ...int64) int64 { return values[random.IntN(len(values))] }
-	at := clock.UnixMilli()
+	at := noon.UnixMilli()
 	state := func() db.LimitState {
 		s := db.LimitState{
 			Minute:  db.Window{Used: some(0, 3, 9), End: some(0, at-1, at+500, at+60_000), Refused: some(0, at-2000, at)},
@@ -54,14 +52,13 @@ func TestScriptMergesLikeGo(t *testing.T) {
 		}
 		return s
 	}
-	for i := range 2_000 {
+	for id := range int64(1_000) {
 		first, second := state(), state()
 		want := ratelimit.Merged(first, second)
-		id := int64(i + 1)
-		if got := r.LookWith(t, id, first); got != first {
+		if got := r.SendState(t, id, first); got != first {
 			t.Fatalf("a key unknown to Redis\n got %+v\nwant %+v", got, first)
 		}
-		if got := r.LookWith(t, id, second); ratelimit.Matters(first, at) && got != want {
+		if got := r.SendState(t, id, second); ratelimit.Matters(first, at) && got != want {
 			t.Fatalf("%+v\nmerged with %+v\n got %+v\nwant %+v", first, second, got, want)
 		}
 	}
@@ -70,7 +67,7 @@ func TestScriptMergesLikeGo(t *testing.T) {
 // TestMergeKeepsTheLater: merging an older state changes nothing. Otherwise a late
 // save could refund a day or lift a ban.
 func TestMergeKeepsTheLater(t *testing.T) {
-	key := &animalstore.Key{ID: 1, Limits: animalstore.Limits{PerMinute: 3, PerDay: 300}}
+	key := enterprise(1, 3, 300)
 	store := newMemoryStore()
 	clock := noon
 	m := ratelimit.NewMemory(store, func() time.Time { return clock }, discard)
@@ -82,96 +79,65 @@ func TestMergeKeepsTheLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		history = append(history, store.state(1))
-	}
-	if last := history[len(history)-1]; last.BanLevel == 0 {
-		t.Fatalf("got no ban in the whole history: %+v", last)
-	}
-	for i, later := range history {
 		for _, back := range []int{1, 7, 400} {
 			if i < back {
 				continue
 			}
-			if got := ratelimit.Merged(later, history[i-back]); got != later {
-				t.Fatalf("state %d merged with the one %d before\n got %+v\nwant %+v", i, back, got, later)
+			if got := ratelimit.Merged(history[i], history[i-back]); got != history[i] {
+				t.Fatalf("state %d merged with the one %d before\n got %+v\nwant %+v", i, back, got, history[i])
 			}
 		}
+	}
+	if history[len(history)-1].BanLevel == 0 {
+		t.Fatal("got no ban in the whole history")
 	}
 }
 
 // TestStatesExpire: Redis stores a state only for as long as it matters.
 func TestStatesExpire(t *testing.T) {
-	server := redistest.Shared(t)
+	testenv.Slow(t)
+	server := redistest.Start(t)
 	r := newRedis(t, server, newMemoryStore(), time.Now)
-	ttl := func(id int64) time.Duration {
-		t.Helper()
-		left, err := server.Do("PTTL", fmt.Sprint("animalstore:production:limits:", id)).AsInt64()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return time.Duration(left) * time.Millisecond
-	}
 	now := time.Now()
-	midnight := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	for i, c := range []struct {
 		name  string
 		state db.LimitState
-		till  time.Time
+		want  time.Duration // 0: it isn't stored
 	}{
-		{"a minute", db.LimitState{Minute: db.Window{Used: 1, End: now.Add(40 * time.Second).UnixMilli()}}, now.Add(40 * time.Second)},
-		{"a day", db.LimitState{Day: db.Window{Used: 1, End: midnight.UnixMilli()}}, midnight},
-		{"strikes", db.LimitState{Strikes: 3, StrikesSince: now.UnixMilli()}, now.Add(10 * time.Minute)},
-		{"a ban", db.LimitState{BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 2}, now.Add(25 * time.Hour)},
-		{"a ban that was lifted in the day", db.LimitState{BannedAt: now.UnixMilli() - 5000, BannedUntil: now.UnixMilli() - 1000, BanLevel: 2}, now.Add(24*time.Hour - time.Second)},
+		{"a minute", db.LimitState{Minute: db.Window{Used: 1, End: now.Add(40 * time.Second).UnixMilli()}}, 40 * time.Second},
+		{"a minute that is over", db.LimitState{Minute: db.Window{Used: 9, End: now.UnixMilli() - 1}}, 0},
+		{"a day", db.LimitState{Day: db.Window{Used: 1, End: now.Add(9 * time.Hour).UnixMilli()}}, 9 * time.Hour},
+		{"strikes", db.LimitState{Strikes: 3, StrikesSince: now.UnixMilli()}, 10 * time.Minute},
+		{"a ban", db.LimitState{BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 2}, 25 * time.Hour},
+		{"a ban that is over", db.LimitState{BannedAt: now.UnixMilli() - 5000, BannedUntil: now.UnixMilli() - 1000, BanLevel: 2}, 24*time.Hour - time.Second},
 	} {
-		r.LookWith(t, int64(i+1), c.state)
-		want := time.Until(c.till)
-		if got := ttl(int64(i + 1)); got > want+time.Second || got < want-30*time.Second {
-			t.Errorf("%s: expires in %v, want %v", c.name, got, want)
+		r.SendState(t, int64(i+1), c.state)
+		left, err := server.Do("PTTL", fmt.Sprint("animalstore:production:limits:", i+1)).AsInt64()
+		got := max(0, time.Duration(left)*time.Millisecond)
+		if err != nil || got > c.want+time.Second || got < c.want-30*time.Second {
+			t.Errorf("%s: expires in %v, %v, want %v", c.name, got, err, c.want)
 		}
-	}
-	r.LookWith(t, 100, db.LimitState{Minute: db.Window{Used: 9, End: now.UnixMilli() - 1}})
-	if n, err := server.Do("EXISTS", "animalstore:production:limits:100").AsInt64(); err != nil || n != 0 {
-		t.Errorf("a state that doesn't matter: got %d stored, %v, want none", n, err)
-	}
-
-	// The state of a request expires at the end of the day, or of a minute that
-	// extends into the next.
-	key := &animalstore.Key{ID: 200, Limits: animalstore.Limits{PerMinute: 10, PerDay: 100}}
-	mustTake(t, r, key)
-	latest := time.Now().Add(61 * time.Second)
-	if midnight.After(latest) {
-		latest = midnight
-	}
-	if got := ttl(200); got <= 0 || got > time.Until(latest)+time.Second {
-		t.Errorf("a request's state expires in %v, want %v", got, time.Until(latest))
 	}
 }
 
 // TestLimitsOfAnySize: numbers in the script are exact up to 2^53, limits go up
 // to 2^63.
 func TestLimitsOfAnySize(t *testing.T) {
-	server := redistest.Shared(t)
-	clock := noon
-	r := onRedis(t, server, newMemoryStore(), &clock)
-	for i, limit := range []int64{1, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64} {
-		for j, limits := range []animalstore.Limits{{PerMinute: limit, PerDay: math.MaxInt64}, {PerMinute: limit, PerDay: limit}} {
-			key := &animalstore.Key{ID: int64(10*i + j + 1), Limits: limits}
-			for used := int64(1); used <= min(3, limit); used++ {
-				want := ratelimit.Decision{Allowed: true, Limit: limit, Remaining: limit - used, Reset: mustTake(t, r, &animalstore.Key{ID: 999, Limits: small}).Reset}
-				if limit == 1 && j == 1 {
-					want.Reset = noon.Truncate(24 * time.Hour).Add(24 * time.Hour).Unix()
-				}
-				if got := mustTake(t, r, key); got != want {
-					t.Errorf("request %d of a limit of %d: got %+v, want %+v", used, limit, got, want)
-				}
+	testenv.Slow(t)
+	r := atNoon(t, redistest.Start(t))
+	for i, limit := range []int64{1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64} {
+		key := enterprise(int64(i+1), limit, math.MaxInt64)
+		for used := int64(1); used <= 3; used++ {
+			if got := mustTake(t, r, key); !got.Allowed || got.Limit != limit || got.Remaining != limit-used {
+				t.Errorf("request %d of a limit of %d: got %+v", used, limit, got)
 			}
 		}
 	}
 	// The largest count that can be compared exactly is never reached, but a state
 	// may contain it.
-	key := &animalstore.Key{ID: 500, Limits: animalstore.Limits{PerMinute: 1 << 53, PerDay: 1 << 53}}
+	key := enterprise(500, 1<<53, 1<<53)
 	used := db.Window{Used: 1<<53 - 1, End: noon.UnixMilli() + 30_000}
-	r.LookWith(t, 500, db.LimitState{Minute: used, Day: used})
+	r.SendState(t, 500, db.LimitState{Minute: used, Day: used})
 	if got := mustTake(t, r, key); !got.Allowed || got.Remaining != 0 {
 		t.Errorf("the last request of 2^53: got %+v, want it admitted with none remaining", got)
 	}
@@ -180,29 +146,10 @@ func TestLimitsOfAnySize(t *testing.T) {
 	}
 }
 
-// TestDeploymentsAreSeparate: key 1 of staging isn't key 1 of production.
-func TestDeploymentsAreSeparate(t *testing.T) {
-	server := redistest.Shared(t)
-	key := &animalstore.Key{ID: 1, Limits: animalstore.Limits{PerMinute: 1, PerDay: 10}}
-	for _, env := range []animalstore.Environment{animalstore.Production, animalstore.Staging} {
-		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: server.URL(), Environment: env, Store: newMemoryStore(), Now: time.Now, Log: discard})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		if d := mustTake(t, r, key); !d.Allowed {
-			t.Errorf("%s: got %+v, want the first request admitted", env, d)
-		}
-	}
-	names, err := server.Do("KEYS", "*:1").AsStrSlice()
-	if err != nil || len(names) != 2 || strings.ContainsAny(strings.Join(names, ""), "{}") {
-		t.Errorf("got %q, %v, want two names", names, err)
-	}
-}
-
 // TestForeignState: a value that isn't a state is ignored.
 func TestForeignState(t *testing.T) {
-	server := redistest.Shared(t)
+	testenv.Slow(t)
+	server := redistest.Start(t)
 	r := newRedis(t, server, newMemoryStore(), time.Now)
 	key := enterprise(1, 3, 100)
 	mustTake(t, r, key)
@@ -219,44 +166,17 @@ func TestForeignState(t *testing.T) {
 	}
 }
 
-// TestPassword: the address may contain a user and a password. With a wrong one the
-// limiter falls back as it does without Redis.
-func TestPassword(t *testing.T) {
-	server := redistest.Start(t)
-	if err := server.Do("ACL", "SETUSER", "shop", "on", ">hunter2", "~animalstore:*", "+@all").Error(); err != nil {
-		t.Fatal(err)
+// TestInvalidReplies: only a decision with a state is a reply to a request.
+func TestInvalidReplies(t *testing.T) {
+	if err := ratelimit.CheckReply("admitted 1 1 1 0 1 1 0 0 0 0 0 0"); err != nil {
+		t.Errorf("a valid reply: got %v", err)
 	}
-	if err := server.Do("ACL", "SETUSER", "default", "off").Error(); err != nil {
-		t.Fatal(err)
-	}
-	for user, fallback := range map[string]bool{"shop:hunter2@": false, "shop:hunter3@": true, "": true} {
-		log := &logText{}
-		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{
-			URL: "redis://" + user + server.Addr, Environment: animalstore.Production, Store: newMemoryStore(), Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil)),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		if got := fallsBack(t, r, fallback); got != fallback || strings.Contains(log.String(), "hunter") {
-			t.Errorf("as %q: got fallback %v, want %v; the log:\n%s", user, got, fallback, log)
+	for _, text := range []string{
+		"", "admitted", "admitted x 1 1 1 0 1 1 0 0 0 0 0 0", "admitted 1 1 1 0 1 1 0 0 0 0 0",
+		"read 1 1 1 0 1 1 0 0 0 0 0 0", "sold 1 1 1 0 1 1 0 0 0 0 0 0",
+	} {
+		if err := ratelimit.CheckReply(text); err == nil {
+			t.Errorf("%q: got no error", text)
 		}
 	}
-}
-
-// fallsBack reports whether r decides without Redis. A busy machine may need several attempts
-// to connect, so it gets a minute if it should share.
-func fallsBack(t *testing.T, r *ratelimit.Redis, wanted bool) bool {
-	if wanted {
-		return r.Stats().Fallback
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	var probing sync.WaitGroup
-	probing.Go(func() { r.Run(ctx) })
-	for r.Stats().Fallback && ctx.Err() == nil {
-		time.Sleep(10 * time.Millisecond)
-	}
-	cancel()
-	probing.Wait()
-	return r.Stats().Fallback
 }

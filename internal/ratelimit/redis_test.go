@@ -2,7 +2,6 @@ package ratelimit_test
 
 import (
 	"context"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,21 +13,21 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestRedis alternates between three servers, whose own clocks are hours
-// apart.
-func TestRedis(t *testing.T) { testRedis(t, redistest.Shared(t)) }
+// TestRedis alternates between three servers, whose own clocks are hours apart.
+func TestRedis(t *testing.T) {
+	testenv.Slow(t)
+	testRedis(t, redistest.Start(t))
+}
 
 // TestRedisCluster does the same on a Cluster.
 func TestRedisCluster(t *testing.T) {
 	testenv.Slow(t)
-	t.Parallel()
 	testRedis(t, redistest.StartCluster(t, false))
 }
 
 // TestRedisSentinel does the same on a primary that sentinels watch.
 func TestRedisSentinel(t *testing.T) {
-	testenv.Slow(t)
-	t.Parallel()
+	testenv.OnlySoak(t, "five servers")
 	testRedis(t, redistest.StartSentinel(t, false))
 }
 
@@ -45,20 +44,43 @@ func testRedis(t *testing.T, server redisServer) {
 		s := &redisSubject{server: server, first: first, store: newMemoryStore(), skews: []time.Duration{0, time.Hour, -5 * time.Hour}}
 		s.start()
 		return s
-	})
+	}, testenv.Count(50, 10_000))
 }
 
 // TestRedisThatForgets has one server and a Redis that is empty after every restart:
 // the server must send it the complete state.
 func TestRedisThatForgets(t *testing.T) {
-	server := redistest.Shared(t)
+	testenv.Slow(t)
+	server := redistest.Start(t)
 	first := newRedis(t, server, newMemoryStore(), time.Now)
 	limittest.Run(t, func(t testing.TB) limittest.Subject {
 		server.Flush()
 		s := &redisSubject{server: server, first: first, store: newMemoryStore(), skews: []time.Duration{0}, forgets: true}
 		s.start()
 		return s
-	}, "restart", "unban", "concurrent", "sequences")
+	}, testenv.Count(50, 10_000), "restart", "unban")
+}
+
+// TestRedisClock: limits use Redis's clock, not the servers' own.
+func TestRedisClock(t *testing.T) {
+	testenv.Slow(t)
+	server, store := redistest.Start(t), newMemoryStore()
+	key := enterprise(1, 10, 1_000)
+	var servers []*ratelimit.Redis
+	for _, skew := range []time.Duration{0, time.Hour, -time.Hour} {
+		servers = append(servers, newRedis(t, server, store, func() time.Time { return time.Now().Add(skew) }))
+	}
+	for i := range 12 {
+		d := mustTake(t, servers[i%3], key)
+		if wait := time.Until(time.Unix(d.Reset, 0)); d.Allowed != (i < 10) || wait > 61*time.Second {
+			t.Errorf("request %d: got %+v, which resets in %v, want 10 admitted and a reset within 61 s", i+1, d, wait)
+		}
+	}
+	for i, r := range servers {
+		if off := time.Until(r.Now()).Abs(); off > 5*time.Second {
+			t.Errorf("server %d: Now is off from Redis's time by %v", i, off)
+		}
+	}
 }
 
 // redisSubject is a group of servers on one Redis and one store.
@@ -70,7 +92,7 @@ type redisSubject struct {
 	forgets bool            // Redis is empty after a restart
 	servers []*ratelimit.Redis
 	now     atomic.Int64
-	turn    atomic.Int64
+	last    atomic.Int64 // the server of the last request
 }
 
 func (s *redisSubject) start() {
@@ -85,18 +107,18 @@ func (s *redisSubject) start() {
 func newRedis(t testing.TB, server redisServer, store ratelimit.SharedStore, now func() time.Time) *ratelimit.Redis {
 	t.Helper()
 	r, err := ratelimit.NewRedis(ratelimit.RedisConfig{
-		URL: server.URL(), Environment: animalstore.Production, Store: store, Now: now, Log: slog.New(slog.DiscardHandler),
+		URL: server.URL(), Environment: animalstore.Production, Store: store, Now: now, Log: discard,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	r.UseLongTimeout()
+	r.SetTimeout(testenv.Deadline)
 	return r
 }
 
 func (s *redisSubject) next() *ratelimit.Redis {
-	return s.servers[int(s.turn.Add(1))%len(s.servers)]
+	return s.servers[int(s.last.Add(1))%len(s.servers)]
 }
 
 func (s *redisSubject) Take(ctx context.Context, key *animalstore.Key) (ratelimit.Decision, error) {
@@ -133,5 +155,3 @@ func (s *redisSubject) Kill() error {
 }
 
 func (s *redisSubject) KillForgets() bool { return false }
-
-func (s *redisSubject) Costly() bool { return true }

@@ -1,36 +1,43 @@
 package ratelimit_test
 
 import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/ratelimit/redistest"
+	"animalstore/internal/testenv"
 )
 
 // TestWrongTopology: the server doesn't start if the address describes another topology
 // than Redis has.
 func TestWrongTopology(t *testing.T) {
+	testenv.Slow(t)
 	single := redistest.Start(t)
 	node := redistest.Start(t, "--cluster-enabled", "yes")
 	watcher := redistest.StartIdleSentinel(t)
-	for _, c := range []struct{ url, want string }{
-		{"redis://" + single.Addr, ""},
-		{"redis://" + node.Addr, "is a node of a Cluster"},
-		{"redis://" + watcher.Addr, "is a Sentinel"},
-		{"redis://" + single.Addr + "?addr=127.0.0.1:1", "is a single Redis"},
-		{"redis://" + single.Addr + "?master_set=limits", "is a single Redis"},
-		{"redis://" + watcher.Addr + "?master_set=limits", ""},
-		{"redis://127.0.0.1:1?addr=127.0.0.1:2", ""}, // can't be reached
+	for url, ok := range map[string]bool{
+		"redis://" + single.Addr:                         true,
+		"redis://" + node.Addr:                           false,
+		"redis://" + watcher.Addr:                        false,
+		"redis://" + single.Addr + "?addr=127.0.0.1:1":   false,
+		"redis://" + single.Addr + "?master_set=limits":  false,
+		"redis://" + watcher.Addr + "?master_set=limits": true,
+		"redis://127.0.0.1:1?addr=127.0.0.1:2":           true, // can't be reached
 	} {
-		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: c.url, Environment: animalstore.Production, Store: newMemoryStore(), Now: time.Now, Log: discard})
+		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: url, Environment: animalstore.Production, Store: newMemoryStore(), Now: time.Now, Log: discard})
 		if err == nil {
 			r.Close()
 		}
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.url, err, c.want)
+		if (err == nil) != ok {
+			t.Errorf("%s: got %v, want it accepted: %t", url, err, ok)
 		}
 	}
 }
@@ -38,9 +45,8 @@ func TestWrongTopology(t *testing.T) {
 // TestRedisURL: a wrong address is refused without repeating it.
 func TestRedisURL(t *testing.T) {
 	for _, url := range []string{
-		"redis://", "redis://cache", "redis://cache:6379", "redis://cache:6379/3", "redis://:6380", "redis://[::1]:6379",
-		"redis://user:hunter2@cache", "redis://:hunter2@cache", "rediss://cache?skip_verify=true",
-		"redis://a:6379?addr=b:6379&addr=c:6379", "redis://a:26379?addr=b:26379&master_set=limits",
+		"redis://", "redis://cache:6379/3", "redis://:6380", "redis://[::1]:6379", "redis://user:hunter2@cache",
+		"rediss://cache?skip_verify=true", "redis://a:6379?addr=b:6379&addr=c:6379", "redis://a:26379?addr=b:26379&master_set=limits",
 	} {
 		if err := ratelimit.CheckRedisURL(url); err != nil {
 			t.Errorf("%s: got %v", url, err)
@@ -54,6 +60,81 @@ func TestRedisURL(t *testing.T) {
 		err := ratelimit.CheckRedisURL(url)
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v, want an error without the password", url, err)
+		}
+	}
+}
+
+// TestCredentials: without the right password, or a certificate that it can verify, a
+// server decides without Redis.
+func TestCredentials(t *testing.T) {
+	testenv.Slow(t)
+	cert, key := redistest.SelfSigned(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	encrypted := l.Addr().String()
+	l.Close()
+	_, port, _ := net.SplitHostPort(encrypted)
+	server := redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
+	for _, user := range [][]string{
+		{"SETUSER", "shop", "on", ">hunter2", "~animalstore:*", "+@all"},
+		{"SETUSER", "default", "off"},
+	} {
+		if err := server.Do("ACL", user...).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for url, shares := range map[string]bool{
+		"redis://shop:hunter2@" + server.Addr:                      true,
+		"redis://shop:hunter3@" + server.Addr:                      false,
+		"redis://" + server.Addr:                                   false,
+		"rediss://shop:hunter2@" + encrypted + "?skip_verify=true": true,
+		"rediss://shop:hunter2@" + encrypted:                       false, // not signed by a trusted authority
+		"redis://shop:hunter2@" + encrypted:                        false, // in clear text
+	} {
+		var log bytes.Buffer
+		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{
+			URL: url, Environment: animalstore.Production, Store: newMemoryStore(), Now: time.Now, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shares {
+			eventuallyShares(t, r)
+		}
+		r.Close()
+		if got := !r.Stats().Fallback; got != shares || strings.Contains(log.String(), "hunter") {
+			t.Errorf("%s: shares %t, want %t; the log:\n%s", url, got, shares, &log)
+		}
+	}
+}
+
+// eventuallyShares waits until r uses Redis. A busy machine may need several attempts to
+// connect.
+func eventuallyShares(t *testing.T, r *ratelimit.Redis) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(ctx) })
+	testenv.Eventually(t, "Redis is used", func() bool { return !r.Stats().Fallback })
+	cancel()
+	running.Wait()
+}
+
+// TestDeploymentsAreSeparate: key 1 of staging isn't key 1 of production.
+func TestDeploymentsAreSeparate(t *testing.T) {
+	testenv.Slow(t)
+	server := redistest.Start(t)
+	for _, env := range []animalstore.Environment{animalstore.Production, animalstore.Staging} {
+		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: server.URL(), Environment: env, Store: newMemoryStore(), Now: time.Now, Log: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		r.SetTimeout(testenv.Deadline)
+		if d := mustTake(t, r, enterprise(1, 1, 10)); !d.Allowed {
+			t.Errorf("%s: got %+v, want the first request admitted", env, d)
 		}
 	}
 }

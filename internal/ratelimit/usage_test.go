@@ -3,7 +3,6 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -12,69 +11,51 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// usageStore adds up the usage it gets, and fails at the calls in fail.
-type usageStore struct {
-	calls int
-	fail  map[int]bool
-	sum   map[int64]animalstore.Usage
-}
-
-func (s *usageStore) SaveUsage(_ context.Context, usage []animalstore.Usage) error {
-	s.calls++
-	if s.fail[s.calls] {
-		return errors.New("no room")
-	}
-	for _, u := range usage {
-		sum := s.sum[u.KeyID]
-		sum.Admitted += u.Admitted
-		sum.Refused += u.Refused
-		s.sum[u.KeyID] = sum
-	}
-	return nil
-}
-
 // TestUsageIsSavedInBatches: many keys need few writes, and a failed write loses
 // nothing.
 func TestUsageIsSavedInBatches(t *testing.T) {
 	const keys = 1700
-	store := &usageStore{sum: map[int64]animalstore.Usage{}, fail: map[int]bool{2: true}}
-	usage := ratelimit.NewUsage(store, time.Now, slog.New(slog.DiscardHandler))
+	calls, sum := 0, map[int64]animalstore.Usage{}
+	usage := ratelimit.NewUsage(saveFunc(func(usage []animalstore.Usage) error {
+		if calls++; calls == 2 {
+			return errDisk
+		}
+		for _, u := range usage {
+			sum[u.KeyID] = animalstore.Usage{Admitted: sum[u.KeyID].Admitted + u.Admitted, Refused: sum[u.KeyID].Refused + u.Refused}
+		}
+		return nil
+	}), time.Now, discard)
 	record := func() {
-		for id := int64(1); id <= keys; id++ {
+		for id := range int64(keys) {
 			usage.Record(id, true)
-			usage.Record(id, id%2 == 0)
+			usage.Record(id, false)
 		}
 	}
 	record()
-	if err := usage.Save(t.Context()); err == nil {
-		t.Error("Save with a store that fails = nil, want its error")
+	if err := usage.Save(t.Context()); !errors.Is(err, errDisk) {
+		t.Errorf("got %v, want the store's error", err)
 	}
 	record()
 	if err := usage.Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// 500 at a time: one that worked, one that failed, and the rest in four.
-	if store.calls > 2+4 {
-		t.Errorf("got %d saves, want at most 6", store.calls)
+	if calls > 2+4 { // 500 at a time: one that worked, one that failed, and the rest in four
+		t.Errorf("got %d saves, want at most 6", calls)
 	}
-	for id := int64(1); id <= keys; id++ {
-		want := animalstore.Usage{Admitted: 2, Refused: 2}
-		if id%2 == 0 {
-			want = animalstore.Usage{Admitted: 4}
-		}
-		if got := store.sum[id]; got.Admitted != want.Admitted || got.Refused != want.Refused {
-			t.Fatalf("key %d: got %d admitted, %d refused, want %d and %d", id, got.Admitted, got.Refused, want.Admitted, want.Refused)
+	for id := range int64(keys) {
+		if want := (animalstore.Usage{Admitted: 2, Refused: 2}); sum[id] != want {
+			t.Fatalf("key %d: got %+v, want %+v", id, sum[id], want)
 		}
 	}
 }
 
 // TestUsageOfAnHour: requests count for the hour they were made in, even if the clock
-// is set back meanwhile, and no batch contains the same hour of a key twice.
+// is set back in between, and no batch contains the same hour of a key twice.
 func TestUsageOfAnHour(t *testing.T) {
 	hour := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	now := hour
 	var got []animalstore.Usage
-	usage := ratelimit.NewUsage(saveFunc(func(u []animalstore.Usage) { got = append(got, u...) }), func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	usage := ratelimit.NewUsage(saveFunc(func(u []animalstore.Usage) error { got = append(got, u...); return nil }), func() time.Time { return now }, discard)
 	for range 2 {
 		got = nil
 		for _, offset := range []time.Duration{-1, 0, -2, time.Second} {
@@ -96,17 +77,20 @@ func TestUsageOfAnHour(t *testing.T) {
 }
 
 // saveFunc is a store that calls a function.
-type saveFunc func([]animalstore.Usage)
+type saveFunc func([]animalstore.Usage) error
 
 func (f saveFunc) SaveUsage(_ context.Context, usage []animalstore.Usage) error {
-	f(usage)
-	return nil
+	return f(usage)
 }
 
 // TestUsageSaveCanBeCancelled: a Save that waits for another can be cancelled.
 func TestUsageSaveCanBeCancelled(t *testing.T) {
 	began, proceed := make(chan struct{}), make(chan struct{})
-	usage := ratelimit.NewUsage(stuckStore{began, proceed}, time.Now, slog.New(slog.DiscardHandler))
+	usage := ratelimit.NewUsage(saveFunc(func([]animalstore.Usage) error {
+		close(began)
+		<-proceed
+		return nil
+	}), time.Now, discard)
 	usage.Record(1, true)
 	done := make(chan error)
 	go func() { done <- usage.Save(context.Background()) }()
@@ -120,12 +104,4 @@ func TestUsageSaveCanBeCancelled(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-}
-
-type stuckStore struct{ began, proceed chan struct{} }
-
-func (s stuckStore) SaveUsage(context.Context, []animalstore.Usage) error {
-	close(s.began)
-	<-s.proceed
-	return nil
 }

@@ -18,11 +18,9 @@ func testAheadClock(t *testing.T, newSubject New) {
 	}{
 		{"by a second", midnight - 1, time.Second},
 		{"by two hours", midnight - hour, 2 * time.Hour},
-		{"by 13 hours", midnight - 12*hour, 13 * time.Hour},
 		{"by 30 days", midnight - 12*hour, 30 * 24 * time.Hour},
 	} {
-		// exhausted returns a client that used up its day while the clock was ahead.
-		exhausted := func(t *testing.T) *client {
+		t.Run("day used up while the clock was over midnight "+tc.name, func(t *testing.T) {
 			c := newClient(t, newSubject, animalstore.Limits{PerMinute: 10, PerDay: 5})
 			c.at(tc.back)
 			c.admitted(2)
@@ -30,27 +28,17 @@ func testAheadClock(t *testing.T, newSubject New) {
 			c.admitted(5)
 			c.refused(1, animalstore.DailyQuotaExceeded)
 			c.at(tc.back)
-			return c
-		}
-		t.Run("day used up while the clock was over midnight "+tc.name, func(t *testing.T) {
-			c := exhausted(t)
-			d := c.refused(1, animalstore.DailyQuotaExceeded)
+			d := c.refused(3, animalstore.DailyQuotaExceeded) // one for each server, if there are several
 			if wait := d.Reset*second - c.now; wait > day || d.RetryAfter > day/second {
 				t.Errorf("refused for %d ms, Retry-After %d: want at most a day", wait, d.RetryAfter)
 			}
 			equal(t, "day's reset", c.status().Day.Reset.Milli(), d.Reset*second)
+			c.wait(time.Hour)
+			c.must(c.s.Restart())
+			equal(t, "Reset after a restart", c.refused(1, animalstore.DailyQuotaExceeded).Reset, d.Reset)
 			c.at(d.Reset*second - 1)
 			c.refused(1, animalstore.DailyQuotaExceeded)
 			c.at(d.Reset * second)
-			c.admitted(5)
-		})
-		t.Run("the same, after a restart "+tc.name, func(t *testing.T) {
-			c := exhausted(t)
-			reset := c.refused(3, animalstore.DailyQuotaExceeded).Reset // one for each server, if there are several
-			c.wait(time.Hour)
-			c.must(c.s.Restart())
-			equal(t, "Reset", c.refused(1, animalstore.DailyQuotaExceeded).Reset, reset)
-			c.at(reset * second)
 			c.admitted(4)
 			c.must(c.s.Restart())
 			c.admitted(1)
@@ -108,10 +96,10 @@ func testAheadClock(t *testing.T, newSubject New) {
 	})
 }
 
-// testUnbanAfterStep checks that an unban lifts the ban, and nothing else, whatever the
-// clock did in between.
+// testUnbanAfterStep checks that an unban lifts the ban, and nothing else, regardless of
+// what the clock did in between.
 func testUnbanAfterStep(t *testing.T, newSubject New) {
-	for _, step := range []time.Duration{time.Millisecond, time.Second, time.Hour, 48 * time.Hour} {
+	for _, step := range []time.Duration{time.Millisecond, 48 * time.Hour} {
 		t.Run("clock set back after the ban by "+step.String(), func(t *testing.T) {
 			c := newClient(t, newSubject, tiny)
 			c.hammer()
@@ -157,22 +145,5 @@ func testUnbanAfterStep(t *testing.T, newSubject New) {
 			c.unban()
 			c.notBanned()
 		})
-	}
-}
-
-// unban does what an operator's unban does.
-func (c *client) unban() {
-	c.t.Helper()
-	c.key.Unban(animalstore.AtMilli(c.now), c.status().BannedAt)
-}
-
-// notBanned makes a request, which may be refused, but not by a ban.
-func (c *client) notBanned() {
-	c.t.Helper()
-	if d := c.take(); d.Code == animalstore.KeyBanned {
-		c.t.Fatalf("at %s: banned until %d, want the ban lifted", clock(c.now), d.Reset)
-	}
-	if until := c.status().BannedUntil; !until.IsZero() {
-		c.t.Fatalf("at %s: status says banned until %s, want the ban lifted", clock(c.now), until)
 	}
 }

@@ -2,14 +2,12 @@ package limittest
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"animalstore"
-	"animalstore/internal/testenv"
 )
 
 // testConcurrent checks that concurrent requests are each counted once.
@@ -45,39 +43,23 @@ func testConcurrent(t *testing.T, newSubject New) {
 		return allowed.Load(), banned.Load()
 	}
 
-	for _, p := range plans {
-		t.Run(fmt.Sprintf("%s: %d goroutines admit exactly the limit", p.name, goroutines), func(t *testing.T) {
-			c := newClient(t, newSubject, p.limits)
-			requests := p.limits.PerMinute/goroutines + 1
-			rounds := 40
-			switch {
-			case testenv.Soak:
-			case testing.Short():
-				rounds = 4
-			case isCostly(c.s):
-				rounds = 12
+	t.Run("exactly the limit is admitted", func(t *testing.T) {
+		limits := animalstore.Limits{PerMinute: 300, PerDay: 1_000}
+		c := newClient(t, newSubject, limits)
+		for round, want := range []int64{300, 300, 300, 100, 300} {
+			if got, _ := attack(c, 2); got != want {
+				t.Fatalf("round %d: got %d admitted, want %d", round, got, want)
 			}
-			var spent int64
-			for round := range rounds {
-				want := min(p.limits.PerMinute, p.limits.PerDay-spent)
-				got, _ := attack(c, requests)
-				if got != want {
-					t.Fatalf("round %d: got %d admitted, want %d", round, got, want)
-				}
-				if spent += got; spent == p.limits.PerDay {
-					spent = 0
-					c.at(midnightAfter(c.now))
-				}
-				c.wait(61 * time.Second)
-				if round%(rounds/4) == rounds/4-1 {
-					c.must(c.s.Restart())
-				}
+			if want < limits.PerMinute { // the day is used up
+				c.at(midnightAfter(c.now))
 			}
-		})
-	}
+			c.wait(61 * time.Second)
+			c.must(c.s.Restart())
+		}
+	})
 	t.Run("one strike of many causes the ban", func(t *testing.T) {
 		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 1_000_000})
-		for round := range 20 {
+		for round := range 5 {
 			c.untilRefused()
 			c.wait(1001 * time.Millisecond)
 			if _, bans := attack(c, 2); bans != 1 {

@@ -12,7 +12,6 @@ import (
 
 	"animalstore"
 	"animalstore/internal/ratelimit"
-	"animalstore/internal/testenv"
 )
 
 // Subject is a limiter under test. The suite controls its clock and can restart it.
@@ -40,62 +39,36 @@ type Subject interface {
 	KillForgets() bool
 }
 
-// costly is implemented by Subjects slower than an in-memory one, for which the suite
-// makes fewer requests.
-type costly interface{ Costly() bool }
-
-func isCostly(s Subject) bool {
-	c, ok := s.(costly)
-	return ok && c.Costly()
-}
-
-// affordable lowers the daily limit so that it can be used up in this run.
-func affordable(s Subject, l animalstore.Limits) animalstore.Limits {
-	if isCostly(s) && !testenv.Soak {
-		l.PerDay = min(l.PerDay, 3*l.PerMinute)
-	}
-	return l
-}
-
 // New returns a limiter without any state. It is called for each random sequence.
 type New func(t testing.TB) Subject
 
-// tests are all tests of the suite.
+// tests are all tests of the suite but the random sequences.
 var tests = []struct {
 	name string
 	run  func(*testing.T, New)
-	slow bool
 }{
-	{"plans", testPlans, false},
-	{"windows", testWindows, false},
-	{"headers", testHeaders, false},
-	{"strikes", testStrikes, true},
-	{"bans", testBans, false},
-	{"unban", testUnban, false},
-	{"clients", testClients, true},
-	{"clock steps back", testBackwardClock, false},
-	{"clock was ahead", testAheadClock, false},
-	{"unban after a step", testUnbanAfterStep, false},
-	{"restart", testRestart, false},
-	{"concurrent", testConcurrent, false},
-	{"year", testYear, true},
-	{"sequences", testSequences, true},
+	{"plans", testPlans},
+	{"windows", testWindows},
+	{"headers", testHeaders},
+	{"strikes", testStrikes},
+	{"bans", testBans},
+	{"unban", testUnban},
+	{"clock steps back", testBackwardClock},
+	{"clock was ahead", testAheadClock},
+	{"unban after a step", testUnbanAfterStep},
+	{"restart", testRestart},
+	{"concurrent", testConcurrent},
 }
 
-// Run runs all tests, or those named in only, on the limiters that newSubject
-// returns.
-func Run(t *testing.T, newSubject New, only ...string) {
+// Run runs all tests, or those named in only, on the limiters that newSubject returns,
+// and then this many random sequences.
+func Run(t *testing.T, newSubject New, sequences int, only ...string) {
 	for _, test := range tests {
-		if len(only) > 0 && !slices.Contains(only, test.name) {
-			continue
+		if len(only) == 0 || slices.Contains(only, test.name) {
+			t.Run(test.name, func(t *testing.T) { test.run(t, newSubject) })
 		}
-		t.Run(test.name, func(t *testing.T) {
-			if test.slow {
-				testenv.Slow(t)
-			}
-			test.run(t, newSubject)
-		})
 	}
+	t.Run("sequences", func(t *testing.T) { testSequences(t, newSubject, sequences) })
 }
 
 // noon is the initial time: far from midnight, and not on a whole second.

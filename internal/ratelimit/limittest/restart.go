@@ -16,7 +16,6 @@ func testRestart(t *testing.T, newSubject New) {
 	}{
 		{"stopped cleanly", func(c *client) { c.must(c.s.Restart()) }},
 		{"killed after a save", func(c *client) { c.must(c.s.Save()); c.must(c.s.Kill()) }},
-		{"twice", func(c *client) { c.must(c.s.Restart()); c.must(c.s.Restart()) }},
 		{"stopped cleanly, then killed before the next save", func(c *client) { c.must(c.s.Restart()); c.must(c.s.Kill()) }},
 	}
 	for _, e := range ends {

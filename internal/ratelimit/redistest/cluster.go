@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"animalstore/internal/testenv"
 )
 
 // Cluster is a Redis Cluster of three primaries, with TLS and a password.
@@ -69,7 +71,7 @@ func (c *Cluster) eventuallyOK() {
 	c.t.Helper()
 	nodes := c.Nodes()
 	for _, s := range nodes {
-		s.eventually("the Cluster is complete", func() bool {
+		testenv.Eventually(s.t, "the Cluster is complete", func() bool {
 			info, err := s.Do("CLUSTER", "INFO").ToString()
 			return err == nil && field(info, "cluster_state") == "ok" && field(info, "cluster_known_nodes") == strconv.Itoa(len(nodes))
 		})

@@ -3,25 +3,20 @@
 package redistest
 
 import (
-	"bufio"
 	"io"
 	"net"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 )
 
-// Proxy is a connection between a limiter and its Redis that can be cut. It counts
-// the commands.
+// Proxy is a connection between a limiter and its Redis that can be cut.
 type Proxy struct {
-	Addr   string
-	target string
+	Addr string
 
-	mu       sync.Mutex
-	cut      bool
-	conns    map[net.Conn]struct{}
-	commands map[string]int64
+	mu     sync.Mutex
+	target string
+	cut    bool
+	conns  map[net.Conn]struct{}
 }
 
 // NewProxy starts a proxy to a server.
@@ -31,7 +26,7 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Addr: l.Addr().String(), target: s.Addr, conns: map[net.Conn]struct{}{}, commands: map[string]int64{}}
+	p := &Proxy{Addr: l.Addr().String(), target: s.Addr, conns: map[net.Conn]struct{}{}}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -75,29 +70,29 @@ func (p *Proxy) Drop() {
 	p.closeAll()
 }
 
+// Redirect makes new connections lead to another server. Existing ones stay.
+func (p *Proxy) Redirect(s *Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = s.Addr
+}
+
 func (p *Proxy) closeAll() {
 	for c := range p.conns {
 		c.Close()
 	}
 }
 
-// Commands returns how often each command was sent since the last call.
-func (p *Proxy) Commands() map[string]int64 {
+// track registers c for closeAll and returns where to connect it, or "" if the proxy is
+// cut.
+func (p *Proxy) track(c net.Conn) (target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	sent := p.commands
-	p.commands = map[string]int64{}
-	return sent
-}
-
-// track registers c for closeAll, unless the proxy is cut.
-func (p *Proxy) track(c net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.cut {
-		p.conns[c] = struct{}{}
+	if p.cut {
+		return ""
 	}
-	return !p.cut
+	p.conns[c] = struct{}{}
+	return p.target
 }
 
 func (p *Proxy) forget(c net.Conn) {
@@ -109,15 +104,12 @@ func (p *Proxy) forget(c net.Conn) {
 
 func (p *Proxy) serve(client net.Conn) {
 	defer p.forget(client)
-	if !p.track(client) {
+	target := p.track(client)
+	if target == "" {
 		return
 	}
-	server, err := net.Dial("tcp", p.target)
+	server, err := net.Dial("tcp", target)
 	if err != nil {
-		return
-	}
-	defer p.forget(server)
-	if !p.track(server) {
 		return
 	}
 	var back sync.WaitGroup
@@ -125,50 +117,7 @@ func (p *Proxy) serve(client net.Conn) {
 		io.Copy(client, server)
 		client.Close()
 	})
-	p.forward(server, client)
+	io.Copy(server, client)
 	server.Close()
 	back.Wait()
-}
-
-// forward forwards and counts commands, one at a time.
-func (p *Proxy) forward(server, client net.Conn) {
-	in := bufio.NewReader(client)
-	for {
-		command, raw, err := readCommand(in)
-		if err != nil {
-			return
-		}
-		p.mu.Lock()
-		p.commands[strings.ToLower(command)]++
-		p.mu.Unlock()
-		if _, err := server.Write(raw); err != nil {
-			return
-		}
-	}
-}
-
-// readCommand reads an array of bulk strings and returns the first.
-func readCommand(in *bufio.Reader) (command string, raw []byte, err error) {
-	number := func(prefix byte) (int, error) {
-		line, err := in.ReadBytes('\n')
-		raw = append(raw, line...)
-		if err != nil || len(line) < 3 || line[0] != prefix {
-			return 0, io.ErrUnexpectedEOF
-		}
-		return strconv.Atoi(string(line[1 : len(line)-2]))
-	}
-	parts, err := number('*')
-	for i := 0; i < parts && err == nil; i++ {
-		var size int
-		if size, err = number('$'); err != nil {
-			break
-		}
-		part := make([]byte, size+2)
-		_, err = io.ReadFull(in, part)
-		raw = append(raw, part...)
-		if i == 0 && err == nil {
-			command = string(part[:size])
-		}
-	}
-	return command, raw, err
 }

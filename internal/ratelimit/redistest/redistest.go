@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,10 +24,6 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// external is the environment variable with the address of an existing server, such as
-// redis://127.0.0.1:6379. Tests that stop or freeze a server always start their own.
-const external = "ANIMALSTORE_TEST_REDIS"
-
 // commandTimeout limits the commands that the test itself sends.
 const commandTimeout = 10 * time.Second
 
@@ -42,7 +37,6 @@ const oldest = 7
 type Server struct {
 	t    testing.TB
 	Addr string
-	db   int
 	dir  string
 	args []string // of its command line, after ours
 
@@ -50,46 +44,7 @@ type Server struct {
 	secure bool     // it accepts only TLS, with the password
 
 	mu  sync.Mutex
-	cmd *exec.Cmd // nil while it isn't running, and for an external server
-}
-
-// Shared returns a server with a separate database for this test: the server in
-// ANIMALSTORE_TEST_REDIS if set, or a new one.
-func Shared(t testing.TB) *Server {
-	t.Helper()
-	address := os.Getenv(external)
-	if address == "" {
-		return Start(t)
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "redis" || u.Port() == "" {
-		t.Fatalf("%s is not an address like redis://127.0.0.1:6379", external)
-	}
-	s := &Server{t: t, Addr: u.Host, db: takeDatabase(t)}
-	s.checkVersion()
-	s.Flush()
-	t.Cleanup(s.Flush)
-	return s
-}
-
-// databases are the database numbers of an external server, which has 16 by default.
-var databases = func() chan int {
-	c := make(chan int, 15)
-	for db := 1; db <= 15; db++ {
-		c <- db
-	}
-	return c
-}()
-
-func takeDatabase(t testing.TB) int {
-	select {
-	case db := <-databases:
-		t.Cleanup(func() { databases <- db })
-		return db
-	default:
-		t.Fatalf("more than %d tests use %s at once", cap(databases), external)
-		return 0
-	}
+	cmd *exec.Cmd // nil while it isn't running
 }
 
 // Start runs a server on a free port, without persistence. It is killed when the
@@ -166,20 +121,18 @@ func (s *Server) launch() error {
 	}
 	ended := make(chan struct{})
 	go func() { cmd.Wait(); close(ended) }()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	exited := false
+	testenv.Eventually(s.t, "redis-server responds or exits", func() bool {
 		select {
 		case <-ended:
-			output, _ := os.ReadFile(log.Name())
-			return fmt.Errorf("redis-server exited: %s", output)
+			exited = true
 		default:
 		}
-		if s.responds() {
-			break
-		}
-		if time.Now().After(deadline) {
-			cmd.Process.Kill()
-			return fmt.Errorf("redis-server doesn't respond on %s", s.Addr)
-		}
+		return exited || s.responds()
+	})
+	if exited {
+		output, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("redis-server exited: %s", output)
 	}
 	s.mu.Lock()
 	s.cmd = cmd
@@ -201,7 +154,7 @@ func (s *Server) port() string {
 func (s *Server) argument(name string) string { return s.args[slices.Index(s.args, name)+1] }
 
 // URL is the address for a limiter.
-func (s *Server) URL() string { return fmt.Sprintf("redis://%s/%d", s.Addr, s.db) }
+func (s *Server) URL() string { return "redis://" + s.Addr }
 
 // Kill kills the server, which loses all its data.
 func (s *Server) Kill() {
@@ -213,7 +166,7 @@ func (s *Server) Kill() {
 		return
 	}
 	cmd.Process.Signal(syscall.SIGKILL)
-	s.eventually("the server is gone", func() bool {
+	testenv.Eventually(s.t, "the server is gone", func() bool {
 		c, err := net.DialTimeout("tcp", s.Addr, time.Second)
 		if err == nil {
 			c.Close()
@@ -228,7 +181,7 @@ func (s *Server) Restart() {
 	s.Kill()
 	// The port may briefly be in use as the source port of another connection.
 	var err error
-	s.eventually("the server is running again", func() bool {
+	testenv.Eventually(s.t, "the server is running again", func() bool {
 		err = s.launch()
 		return err == nil
 	})
@@ -245,14 +198,14 @@ func (s *Server) signal(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd == nil {
-		s.t.Fatalf("%v: the server isn't ours or isn't running", sig)
+		s.t.Fatalf("%v: the server isn't running", sig)
 	}
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		s.t.Fatalf("%v: %v", sig, err)
 	}
 }
 
-// Flush deletes everything this test stored.
+// Flush deletes everything.
 func (s *Server) Flush() {
 	s.t.Helper()
 	if err := s.Do("FLUSHDB").Error(); err != nil {
@@ -260,17 +213,10 @@ func (s *Server) Flush() {
 	}
 }
 
-// Pid is the process id of a server started by [Start].
-func (s *Server) Pid() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cmd.Process.Pid
-}
-
 // Do runs a command on a new connection: an old one may be from before a restart.
 func (s *Server) Do(command string, args ...string) rueidis.RedisResult {
 	options := rueidis.ClientOption{
-		InitAddress: []string{s.Addr}, SelectDB: s.db, ForceSingleClient: true,
+		InitAddress: []string{s.Addr}, ForceSingleClient: true,
 		ConnWriteTimeout: commandTimeout, DisableRetry: true, DisableCache: true, ClientSetInfo: rueidis.DisableClientSetInfo,
 		ReadBufferEachConn: connBuffer, WriteBufferEachConn: connBuffer,
 	}
@@ -310,7 +256,7 @@ func mustInt(t testing.TB, s *Server, command ...string) int64 {
 // EventuallyReplicates waits until the server is a replica that is up to date.
 func (s *Server) EventuallyReplicates() {
 	s.t.Helper()
-	s.eventually("the replica is connected", s.replicates)
+	testenv.Eventually(s.t, "the replica is connected", s.replicates)
 }
 
 func (s *Server) replicates() bool {
@@ -368,13 +314,4 @@ func field(info, name string) string {
 	_, rest, _ := strings.Cut(info, name+":")
 	value, _, _ := strings.Cut(rest, "\r\n")
 	return value
-}
-
-func (s *Server) eventually(what string, f func() bool) {
-	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("not within 30 s: %s", what)
-		}
-	}
 }

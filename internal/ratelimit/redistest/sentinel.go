@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"animalstore/internal/testenv"
 )
 
 // MasterSet is the name that sentinels know their primary by.
@@ -46,7 +48,7 @@ func StartSentinel(t testing.TB, withFailover bool) *Sentinel {
 		s.Sentinels = append(s.Sentinels, one)
 	}
 	for _, one := range s.Sentinels {
-		one.eventually("the sentinels know each other and the replica", func() bool {
+		testenv.Eventually(one.t, "the sentinels know each other and the replica", func() bool {
 			known, err := one.Do("SENTINEL", "MASTER", MasterSet).AsStrMap()
 			return err == nil && known["num-other-sentinels"] == "2" && known["num-slaves"] == "1" && known["flags"] == "master"
 		})
@@ -115,14 +117,14 @@ func (s *Sentinel) Rejoin(old *Server) {
 	if old == s.Replica {
 		promoted = s.Primary
 	}
-	old.eventually("there are a primary and a replica", func() bool {
+	testenv.Eventually(old.t, "there are a primary and a replica", func() bool {
 		if old.IsPrimary() && promoted.IsPrimary() {
 			old.Do("REPLICAOF", "127.0.0.1", promoted.port())
 		}
 		return old.replicates() || promoted.replicates()
 	})
 	for _, one := range s.Sentinels {
-		one.eventually("the sentinels know the new replica", func() bool {
+		testenv.Eventually(one.t, "the sentinels know the new replica", func() bool {
 			known, err := one.Do("SENTINEL", "REPLICAS", MasterSet).ToArray()
 			if err != nil || len(known) != 1 {
 				return false

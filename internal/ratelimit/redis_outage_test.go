@@ -1,0 +1,292 @@
+package ratelimit_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/ratelimit/redistest"
+	"animalstore/internal/testenv"
+)
+
+// outages are the ways in which Redis becomes unreachable.
+var outages = []struct {
+	name       string
+	begin, end func(*redistest.Server, *redistest.Proxy)
+}{
+	{"killed", func(s *redistest.Server, _ *redistest.Proxy) { s.Kill() }, func(s *redistest.Server, _ *redistest.Proxy) { s.Restart() }},
+	{"frozen", func(s *redistest.Server, _ *redistest.Proxy) { s.Stop() }, func(s *redistest.Server, _ *redistest.Proxy) { s.Cont() }},
+	{"cut off", func(_ *redistest.Server, p *redistest.Proxy) { p.Cut() }, func(_ *redistest.Server, p *redistest.Proxy) { p.Restore() }},
+}
+
+// TestFallback: while Redis is unreachable, each server applies the limits on its own.
+// Afterwards they share them again, and the day has all requests.
+func TestFallback(t *testing.T) {
+	testenv.Slow(t)
+	for _, o := range outages {
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			proxy := redistest.NewProxy(t, server)
+			f := newFleet(t, proxy.URL(), 0, time.Hour, -5*time.Hour)
+			key := enterprise(1, 60, 100_000)
+			admitted := f.exact("before", key)
+
+			o.begin(server, proxy)
+			for window := range 2 {
+				f.pass(61 * time.Second)
+				by, total := f.burst(9, 24, key)
+				admitted += total
+				for i, n := range by {
+					if n > 60 || window > 0 && n != 60 { // Redis may have counted some before it went
+						t.Errorf("window %d: server %d admitted %d, want 60", window, i, n)
+					}
+				}
+			}
+			if got := f.inFallback(); got != 3 {
+				t.Errorf("got %d of 3 servers in fallback", got)
+			}
+			o.end(server, proxy)
+			admitted += f.exact("afterwards", key)
+			f.dayUsed(key, admitted)
+		})
+	}
+}
+
+// TestReport: after an outage Redis is sent, once, what all servers together admitted
+// without it, even for keys that aren't used any more.
+func TestReport(t *testing.T) {
+	testenv.Slow(t)
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server)
+	f := newFleet(t, proxy.URL(), 0, 0)
+	key := enterprise(1, 100, 1_000)
+	f.burst(2, 5, key)
+	proxy.Cut()
+	f.burst(2, 20, key)
+	if got := f.inFallback(); got != 2 {
+		t.Fatalf("got %d of 2 servers in fallback", got)
+	}
+	proxy.Restore()
+	f.shared()
+	testenv.Eventually(t, "Redis has the sum of the day", func() bool {
+		state, err := server.Do("GET", "animalstore:production:limits:1").ToString()
+		return err == nil && strings.Fields(state)[3] == "50"
+	})
+	for i, in := range f.servers {
+		testenv.Eventually(t, "all reports are sent", func() bool { return in.Unreported() == 0 })
+		if s := in.Stats(); s.Outages != 1 {
+			t.Errorf("server %d: got %+v, want one outage", i, s)
+		}
+	}
+}
+
+// TestBansSurvive: a ban applies on every server during and after an outage, when it
+// began there, and when Redis or a server loses its memory.
+func TestBansSurvive(t *testing.T) {
+	testenv.Slow(t)
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server)
+	f := newFleet(t, proxy.URL(), 0, time.Hour)
+	before, during := enterprise(1, 1, 1_000), enterprise(2, 1, 1_000)
+	beforeEnd := f.ban(f.servers[0], before)
+	server.Flush()
+	f.banned("Redis was emptied", before, beforeEnd)
+	proxy.Cut()
+	f.banned("during an outage", before, beforeEnd)
+	duringEnd := f.ban(f.servers[1], during)
+	proxy.Restore()
+	f.shared()
+	f.banned("after the outage", before, beforeEnd)
+	testenv.Eventually(t, "a ban from the outage applies on the other server", func() bool {
+		d, err := f.servers[0].take(during)
+		return err == nil && d.Code == animalstore.KeyBanned && d.Reset == duringEnd
+	})
+	for _, in := range f.servers {
+		in.stop()
+	}
+	server.Flush()
+	f.servers = nil
+	f.start(proxy.URL(), 0)
+	f.banned("everything was restarted", before, beforeEnd)
+	f.banned("everything was restarted", during, duringEnd)
+}
+
+// TestFrozenRedisDelaysNoRequest: no request waits for Redis for long, even if more wait
+// than fit into the library's queue of 1,024 calls, and none waits once the outage is
+// noticed.
+func TestFrozenRedisDelaysNoRequest(t *testing.T) {
+	testenv.Slow(t)
+	server := redistest.Start(t)
+	f := newFleet(t, server.URL(), 0)
+	in := f.servers[0]
+	in.SetTimeout(75 * time.Millisecond)
+	server.Stop()
+	var mu sync.Mutex
+	var slowest time.Duration
+	var wg sync.WaitGroup
+	for id := range int64(1_500) {
+		wg.Go(func() {
+			began := time.Now()
+			if d, err := in.take(enterprise(id+1, 10, 100)); err != nil || !d.Allowed {
+				t.Errorf("got %+v, %v, want it admitted", d, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			slowest = max(slowest, time.Since(began))
+		})
+	}
+	wg.Wait()
+	if slowest > 5*time.Second { // a busy machine needs some of that
+		t.Errorf("a request took %v as Redis froze, want 75 ms or so", slowest)
+	}
+	calls := in.Stats().Failures
+	f.burst(10, 10, enterprise(1, 10_000, 10_000))
+	if s := in.Stats(); !s.Fallback || s.Failures != calls {
+		t.Errorf("got %+v, want no request to call Redis", s)
+	}
+	server.Cont()
+	f.shared()
+}
+
+// TestReplyAfterFallback: a reply that comes after a server began to decide on its own
+// admits nothing on top of that. In a Cluster, calls to other primaries still succeed then.
+func TestReplyAfterFallback(t *testing.T) {
+	testenv.Slow(t)
+	server := redistest.Start(t)
+	f := newFleet(t, server.URL(), 0)
+	in, key := f.servers[0], enterprise(1, 1, 100)
+	in.SetTimeout(testenv.Deadline)
+	server.Stop()
+	var late sync.WaitGroup
+	late.Go(func() {
+		if d, err := in.take(key); err != nil || d.Allowed {
+			t.Errorf("the late reply: got %+v, %v, want it refused", d, err)
+		}
+	})
+	testenv.Eventually(t, "a call is in progress", func() bool { return in.calls.Load() > in.Stats().Calls })
+	in.StartFallback()
+	if d, err := in.take(key); err != nil || !d.Allowed {
+		t.Errorf("in the fallback: got %+v, %v, want it admitted", d, err)
+	}
+	server.Cont()
+	late.Wait()
+}
+
+// TestFlushRefundsNothing empties Redis, and makes it forget the script, in the middle of
+// bursts.
+func TestFlushRefundsNothing(t *testing.T) {
+	testenv.Slow(t)
+	server := redistest.Start(t)
+	f := newFleet(t, server.URL(), 0, time.Hour, -5*time.Hour)
+	key := enterprise(1, 300, 100_000)
+	admitted := int64(0)
+	for i := range 6 {
+		f.pass(61 * time.Second)
+		var flush sync.WaitGroup
+		flush.Go(func() {
+			if i%2 == 0 {
+				server.Flush()
+			} else if err := server.Do("SCRIPT", "FLUSH").Error(); err != nil {
+				t.Error(err)
+			}
+		})
+		_, total := f.burst(6, 55, key)
+		if flush.Wait(); i%2 == 1 && total != 300 {
+			t.Errorf("without the script: got %d admitted, want 300", total)
+		}
+		admitted += total
+	}
+	f.dayUsed(key, admitted)
+	if f.failures() != 0 {
+		t.Error("emptying Redis counted as an outage")
+	}
+}
+
+// TestCutConnectionChargesOnce cuts the connection while requests are in progress. None of
+// them is sent twice.
+func TestCutConnectionChargesOnce(t *testing.T) {
+	testenv.Slow(t)
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server)
+	f := newFleet(t, proxy.URL(), 0)
+	in, key := f.servers[0], enterprise(1, 1_000_000, 1_000_000)
+	server.ResetCalls()
+	before, admitted := in.Stats().Calls, int64(0)
+	for range 5 {
+		f.shared()
+		shared := in.Stats().Shared
+		var cut sync.WaitGroup
+		cut.Go(func() {
+			testenv.Eventually(t, "requests are in progress", func() bool { return in.Stats().Shared > shared+100 || in.Stats().Fallback })
+			proxy.Drop()
+		})
+		_, total := f.burst(64, 20, key)
+		admitted += total
+		cut.Wait()
+	}
+	if admitted != 5*64*20 {
+		t.Errorf("got %d of %d requests admitted, want all", admitted, 5*64*20)
+	}
+	f.shared()
+	f.dayUsed(key, admitted)
+	if sent, calls := in.Stats().Calls-before, server.Calls()["evalsha"]; calls > sent {
+		t.Errorf("got %d calls on the wire for %d calls, want none twice", calls, sent)
+	}
+}
+
+// TestRestartInAnOutage: what a server admitted without Redis isn't lost if it stops
+// before it could send it to Redis.
+func TestRestartInAnOutage(t *testing.T) {
+	testenv.Slow(t)
+	proxy := redistest.NewProxy(t, redistest.Start(t))
+	f := newFleet(t, proxy.URL(), 0)
+	key := enterprise(1, 1_000, 100_000)
+	f.burst(1, 40, key)
+	proxy.Cut()
+	f.burst(1, 30, key)
+	f.servers[0].stop()
+	f.servers = nil
+	proxy.Restore() // Redis kept running and has counted 40
+	f.start(proxy.URL(), 0)
+	f.dayUsed(key, 70)
+}
+
+// TestStartWithoutRedis: a server starts without Redis, and shares limits as soon as
+// Redis is there.
+func TestStartWithoutRedis(t *testing.T) {
+	testenv.Slow(t)
+	server := redistest.Start(t)
+	server.Kill()
+	f := newFleet(t, server.URL(), 0, 0)
+	key := enterprise(1, 10, 1000)
+	if by, _ := f.burst(2, 40, key); by[0] != 10 || by[1] != 10 || f.inFallback() != 2 {
+		t.Errorf("got %v admitted without Redis, %d servers in fallback, want 10 by each of 2", by, f.inFallback())
+	}
+	server.Restart()
+	f.exact("when Redis is there", key)
+}
+
+// TestDemotedRedis: when the name of Redis leads to a new primary and the old one has
+// become its replica, limits are shared again through the new one.
+func TestDemotedRedis(t *testing.T) {
+	testenv.Slow(t)
+	old, promoted := redistest.Start(t), redistest.Start(t)
+	proxy := redistest.NewProxy(t, old)
+	f := newFleet(t, proxy.URL(), 0)
+	key := enterprise(1, 10, 1_000)
+	f.exact("before", key)
+	proxy.Redirect(promoted)
+	host, port, _ := strings.Cut(promoted.Addr, ":")
+	if err := old.Do("REPLICAOF", host, port).Error(); err != nil {
+		t.Fatal(err)
+	}
+	f.burst(1, 1, enterprise(2, 10, 1_000)) // the replica refuses to write
+	f.exact("afterwards", key)
+	if n, err := promoted.Do("EXISTS", fmt.Sprint("animalstore:production:limits:", key.ID)).AsInt64(); err != nil || n != 1 {
+		t.Errorf("got %d states in the new primary, %v, want 1", n, err)
+	}
+}

@@ -61,49 +61,4 @@ func testBackwardClock(t *testing.T, newSubject New) {
 		c.refused(200, animalstore.RateLimitExceeded)
 		equal(t, "strikes", c.status().Strikes, 0)
 	})
-
-	// In the next two, nothing is charged while the clock is ahead, so it returns to
-	// the same window.
-	t.Run("a day that ended during a ban is as full as before", func(t *testing.T) {
-		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 5})
-		c.at(midnight - 3*minute)
-		ban := c.hammer()
-		c.at(midnight + second)
-		c.refused(1, animalstore.KeyBanned)
-		c.at(midnight - minute)
-		c.unban()
-		equal(t, "day left", c.status().Day.Remaining, 0)
-		c.refused(1, animalstore.DailyQuotaExceeded)
-		c.at(max(ban.Reset*second, midnight))
-		c.admitted(1)
-	})
-	t.Run("a minute that ended while the day was used up is as full as before", func(t *testing.T) {
-		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 5, PerDay: 5})
-		end := noon - 250 + 61*second
-		c.admitted(5)
-		c.at(end)
-		c.refused(1, animalstore.DailyQuotaExceeded)
-		c.at(end - 20*second)
-		c.key.Limits.PerDay = 100
-		equal(t, "minute left", c.status().Minute.Remaining, 0)
-		equal(t, "Reset", c.refused(1, animalstore.RateLimitExceeded).Reset, end/second)
-		c.at(end)
-		c.admitted(5)
-	})
-	t.Run("a ban after an unban isn't lifted, even if the clock is before it", func(t *testing.T) {
-		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 1, PerDay: 1_000})
-		c.at(noon - 250 + 59_900)
-		c.untilRefused()
-		c.wait(1210 * time.Millisecond)
-		c.refused(99, animalstore.RateLimitExceeded)
-		c.refused(1, animalstore.KeyBanned)
-		c.unban()
-		c.refused(3, animalstore.RateLimitExceeded) // one for each server, if there are several
-		c.wait(-110 * time.Millisecond)             // the ban ended in this second
-		c.refused(96, animalstore.RateLimitExceeded)
-		equal(t, "the second ban is new", c.refused(1, animalstore.KeyBanned).BannedNow, true)
-		c.refused(50, animalstore.KeyBanned)
-		equal(t, "strikes", c.status().Strikes, 0)
-		equal(t, "level", c.status().BanLevel, 2)
-	})
 }

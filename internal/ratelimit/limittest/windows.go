@@ -200,23 +200,4 @@ func testHeaders(t *testing.T, newSubject New) {
 			equal(t, "RetryAfter", c.refused(1, animalstore.RateLimitExceeded).RetryAfter, tc.want)
 		})
 	}
-
-	t.Run("status agrees with the decisions", func(t *testing.T) {
-		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 3, PerDay: 7})
-		st := c.status()
-		equal(t, "minute of a fresh key", st.Minute.Remaining, 3)
-		equal(t, "minute reset of a fresh key", st.Minute.Reset.Milli(), noon-250+61*second)
-		equal(t, "day reset of a fresh key", st.Day.Reset.Milli(), midnight)
-		for range 12 {
-			d, st := c.take(), c.status()
-			shown := st.Minute
-			if d.Limit == 7 {
-				shown = st.Day
-			}
-			equal(t, "Limit", d.Limit, shown.Limit)
-			equal(t, "Remaining", d.Remaining, shown.Remaining)
-			equal(t, "Reset", d.Reset, shown.Reset.Unix())
-			c.wait(13 * time.Second)
-		}
-	})
 }

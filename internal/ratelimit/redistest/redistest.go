@@ -30,9 +30,6 @@ const commandTimeout = 10 * time.Second
 // connBuffer is the size of the buffers for these commands.
 const connBuffer = 4 << 10
 
-// oldest is the oldest version that tests accept.
-const oldest = 7
-
 // Server is a Redis server.
 type Server struct {
 	t    testing.TB
@@ -77,20 +74,6 @@ func (s *Server) run() {
 		}
 	}
 	s.t.Cleanup(s.Kill)
-	s.checkVersion()
-}
-
-func (s *Server) checkVersion() {
-	s.t.Helper()
-	info, err := s.Do("INFO", "server").ToString()
-	if err != nil {
-		s.t.Fatalf("redis: %v", err)
-	}
-	version := field(info, "redis_version")
-	major, _, _ := strings.Cut(version, ".")
-	if n, _ := strconv.Atoi(major); n < oldest {
-		s.t.Fatalf("redis-server is version %s, want %d or newer", version, oldest)
-	}
 }
 
 func freeAddr(t testing.TB) string {

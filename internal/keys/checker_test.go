@@ -25,7 +25,6 @@ type memoryStore struct {
 	keys         map[[32]byte]animalstore.Key
 	asked        map[[32]byte]int
 	err          error
-	before       func() // runs in every lookup
 	after        func() // runs in every lookup, after the key was read
 	version      int
 	versionReads int                         // how often the version was read
@@ -33,9 +32,6 @@ type memoryStore struct {
 }
 
 func (s *memoryStore) KeyByHash(_ context.Context, hash [32]byte) (animalstore.Key, bool, error) {
-	if s.before != nil {
-		s.before()
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked[hash]++
@@ -102,26 +98,26 @@ func TestCheck(t *testing.T) {
 	tests := []struct {
 		name, token string
 		ok          bool
-		asked       int // lookups in the store
-		logged      string
+		asked       int  // lookups in the store
+		warned      bool // in the log
 	}{
-		{"good", add(keys.Mint(animalstore.Production)), true, 1, ""},
-		{"made elsewhere", add(foreign), true, 1, ""},
-		{"not yet expired", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.ExpiresAt = animalstore.At(now.Add(time.Hour)) }), true, 1, ""},
-		{"unknown", keys.Mint(animalstore.Production), false, 1, ""},
-		{"unknown and made elsewhere", strings.Repeat("x", 20), false, 1, ""},
-		{"revoked", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.RevokedAt = now }), false, 1, ""},
-		{"expired", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.ExpiresAt = now }), false, 1, ""},
-		{"minted for the other deployment", add(keys.Mint(animalstore.Staging), func(k *animalstore.Key) { k.Environment = animalstore.Staging }), false, 0, "another deployment"},
-		{"made elsewhere for the other deployment", add("another-secret-made-elsewhere", func(k *animalstore.Key) { k.Environment = animalstore.Staging }), false, 1, "another deployment"},
-		{"minted here, stored for the other deployment", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.Environment = animalstore.Staging }), false, 1, "another deployment"},
-		{"a wrong checksum", add("ast_live_0123456789ABCDEFGHIJKLMNOPQRSTUV000000"), false, 0, ""},
-		{"the brand and a long rest", add("ast_" + strings.Repeat("x", 30)), false, 0, ""},
-		{"empty", add(""), false, 0, ""},
-		{"19 characters", add(strings.Repeat("x", 19)), false, 0, ""},
-		{"201 characters", add(strings.Repeat("x", 201)), false, 0, ""},
-		{"a blank inside", add("a secret made elsewhere"), false, 0, ""},
-		{"not ASCII", add(strings.Repeat("ä", 20)), false, 0, ""},
+		{"good", add(keys.Mint(animalstore.Production)), true, 1, false},
+		{"made elsewhere", add(foreign), true, 1, false},
+		{"not yet expired", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.ExpiresAt = animalstore.At(now.Add(time.Hour)) }), true, 1, false},
+		{"unknown", keys.Mint(animalstore.Production), false, 1, false},
+		{"unknown and made elsewhere", strings.Repeat("x", 20), false, 1, false},
+		{"revoked", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.RevokedAt = now }), false, 1, false},
+		{"expired", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.ExpiresAt = now }), false, 1, false},
+		{"minted for the other deployment", add(keys.Mint(animalstore.Staging), func(k *animalstore.Key) { k.Environment = animalstore.Staging }), false, 0, true},
+		{"made elsewhere for the other deployment", add("another-secret-made-elsewhere", func(k *animalstore.Key) { k.Environment = animalstore.Staging }), false, 1, true},
+		{"minted here, stored for the other deployment", add(keys.Mint(animalstore.Production), func(k *animalstore.Key) { k.Environment = animalstore.Staging }), false, 1, true},
+		{"a wrong checksum", add("ast_live_0123456789ABCDEFGHIJKLMNOPQRSTUV000000"), false, 0, false},
+		{"the brand and a long rest", add("ast_" + strings.Repeat("x", 30)), false, 0, false},
+		{"empty", add(""), false, 0, false},
+		{"19 characters", add(strings.Repeat("x", 19)), false, 0, false},
+		{"201 characters", add(strings.Repeat("x", 201)), false, 0, false},
+		{"a blank inside", add("a secret made elsewhere"), false, 0, false},
+		{"not ASCII", add(strings.Repeat("ä", 20)), false, 0, false},
 	}
 	messages := map[string]bool{}
 	for _, test := range tests {
@@ -138,11 +134,8 @@ func TestCheck(t *testing.T) {
 			if got := store.count(test.token); got != test.asked {
 				t.Errorf("got %d lookups, want %d", got, test.asked)
 			}
-			if (test.logged == "") != (log.Len() == 0) || !strings.Contains(log.String(), test.logged) {
-				t.Errorf("log: got %q, want %q in it", log.String(), test.logged)
-			}
-			if len(test.token) > 4 && strings.Contains(log.String(), test.token) {
-				t.Errorf("log: got the token in %q", log.String())
+			if warned := log.Len() > 0; warned != test.warned || warned && strings.Contains(log.String(), test.token) {
+				t.Errorf("got the log %q, want a warning without the token: %t", log.String(), test.warned)
 			}
 			if err != nil {
 				messages[err.Error()] = true
@@ -154,27 +147,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestStoreFailure(t *testing.T) {
-	checker, store := newChecker(&bytes.Buffer{})
-	secret := keys.Mint(animalstore.Production)
-	store.put(secret)
-	gone := errors.New("gone")
-	store.set(func(s *memoryStore) { s.err = gone })
-	if _, err := checker.Check(t.Context(), secret); !errors.Is(err, gone) || isInvalid(err) {
-		t.Errorf("got %v, want the store's error: a valid key must not be called invalid", err)
-	}
-	if _, err := checker.Check(t.Context(), "ast_live_mistyped"); !isInvalid(err) {
-		t.Errorf("mistyped: got %v, want invalid_api_key without the store", err)
-	}
-	store.set(func(s *memoryStore) { s.err = nil })
-	if _, err := checker.Check(t.Context(), secret); err != nil {
-		t.Errorf("afterwards: got %v, want it accepted", err)
-	}
-}
-
-// TestRefusalsCostTheSame: a key that is no longer valid costs as many lookups
-// as a key that never existed, however often it is tried. Fewer lookups would
-// be measurably faster.
+// TestRefusalsCostTheSame: a key that is no longer valid costs as many lookups as a key
+// that never existed, which works as soon as it is created. Fewer lookups would be
+// measurably faster.
 func TestRefusalsCostTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
@@ -207,59 +182,11 @@ func TestRefusalsCostTheSame(t *testing.T) {
 				t.Errorf("%s: got %d lookups for 5 checks, want 5", name, got)
 			}
 		}
-	})
-}
-
-// TestChangesTakeEffect: a change to a key takes effect within a second.
-func TestChangesTakeEffect(t *testing.T) {
-	for name, change := range map[string]func(*animalstore.Key){
-		"revocation": func(k *animalstore.Key) { k.RevokedAt = animalstore.At(time.Now()) },
-		"expiry set": func(k *animalstore.Key) { k.ExpiresAt = animalstore.At(time.Now()) },
-	} {
-		for offset := time.Duration(0); offset <= promise; offset += 50 * time.Millisecond {
-			synctest.Test(t, func(t *testing.T) {
-				checker, store := newChecker(&bytes.Buffer{})
-				secret := keys.Mint(animalstore.Production)
-				store.put(secret)
-				checker.Check(t.Context(), secret)
-				time.Sleep(offset) // somewhere in the life of the cached key
-				checker.Check(t.Context(), secret)
-				store.put(secret, change)
-				time.Sleep(promise - time.Nanosecond)
-				if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
-					t.Errorf("%s %v after a lookup: got %v a second later, want it refused", name, offset, err)
-				}
-			})
-		}
-	}
-}
-
-func TestNewPermissionsTakeEffect(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		checker, store := newChecker(&bytes.Buffer{})
-		secret := keys.Mint(animalstore.Production)
-		store.put(secret)
-		checker.Check(t.Context(), secret)
-		store.put(secret, func(k *animalstore.Key) { k.Permissions = animalstore.Write })
-		time.Sleep(promise)
-		if key, err := checker.Check(t.Context(), secret); err != nil || key.Permissions != animalstore.Write {
-			t.Errorf("got %v, %v, want the key with its new permission", key, err)
+		store.put(secrets["unknown"])
+		if _, err := checker.Check(t.Context(), secrets["unknown"]); err != nil {
+			t.Errorf("the unknown key after its creation: got %v, want it accepted", err)
 		}
 	})
-}
-
-// TestNewKeyWorksAtOnce: a key works as soon as it is created, even if it was tried
-// before.
-func TestNewKeyWorksAtOnce(t *testing.T) {
-	checker, store := newChecker(&bytes.Buffer{})
-	secret := keys.Mint(animalstore.Production)
-	if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
-		t.Errorf("before: got %v, want invalid_api_key", err)
-	}
-	store.put(secret)
-	if _, err := checker.Check(t.Context(), secret); err != nil {
-		t.Errorf("after: got %v, want it accepted", err)
-	}
 }
 
 // TestExpiryIsExact: a key expires at the exact time, cached or not.
@@ -268,34 +195,14 @@ func TestExpiryIsExact(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
 		secret := keys.Mint(animalstore.Production)
 		store.put(secret, func(k *animalstore.Key) { k.ExpiresAt = animalstore.At(time.Now().Add(500 * time.Millisecond)) })
-		for elapsed := time.Duration(0); elapsed <= time.Second; elapsed += time.Millisecond {
-			_, err := checker.Check(t.Context(), secret)
-			if alive := elapsed < 500*time.Millisecond; alive != (err == nil) {
-				t.Fatalf("after %v: got %v, want alive %t", elapsed, err, alive)
-			}
-			time.Sleep(time.Millisecond)
-		}
-	})
-}
-
-// TestSlowStore: a lookup is valid from its start, not from its end.
-func TestSlowStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		checker, store := newChecker(&bytes.Buffer{})
-		// Otherwise reading an unchanged version in time would make the second
-		// lookup unnecessary.
-		store.onVersion = func(context.Context) error { return errors.New("the version can't be read") }
-		secret := keys.Mint(animalstore.Production)
-		store.put(secret)
 		checker.Check(t.Context(), secret)
-		time.Sleep(promise)
-		store.before = func() { time.Sleep(800 * time.Millisecond) }
-		checker.Check(t.Context(), secret) // from 1.0 s to 1.8 s
-		store.before = nil
-		store.put(secret, func(k *animalstore.Key) { k.RevokedAt = animalstore.At(time.Now()) })
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(499 * time.Millisecond)
+		if _, err := checker.Check(t.Context(), secret); err != nil {
+			t.Errorf("1 ms before: got %v, want it accepted", err)
+		}
+		time.Sleep(time.Millisecond)
 		if _, err := checker.Check(t.Context(), secret); !isInvalid(err) {
-			t.Errorf("0.9 s after the lookup started: got %v, want another lookup and a refusal", err)
+			t.Errorf("at its expiry: got %v, want it refused", err)
 		}
 	})
 }
@@ -341,28 +248,6 @@ func TestManyKeys(t *testing.T) {
 	})
 }
 
-func TestConcurrentChecks(t *testing.T) {
-	checker, store := newChecker(&bytes.Buffer{})
-	var group sync.WaitGroup
-	for i := range 8 {
-		good, bad := keys.Mint(animalstore.Production), keys.Mint(animalstore.Production)
-		store.put(good)
-		for range 4 {
-			group.Go(func() {
-				for range 50 {
-					if _, err := checker.Check(t.Context(), good); err != nil {
-						t.Errorf("good key %d: got %v, want it accepted", i, err)
-					}
-					if _, err := checker.Check(t.Context(), bad); !isInvalid(err) {
-						t.Errorf("bad key %d: got %v, want invalid_api_key", i, err)
-					}
-				}
-			})
-		}
-	}
-	group.Wait()
-}
-
 // TestWarningsDoNotFloodTheLog: anybody can make up keys for the other deployment.
 func TestWarningsDoNotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -374,7 +259,7 @@ func TestWarningsDoNotFloodTheLog(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if got := strings.Count(log.String(), "another deployment"); got != 3 {
+		if got := strings.Count(log.String(), "level=WARN"); got != 3 {
 			t.Errorf("got %d warnings in three seconds, want 3", got)
 		}
 	})

@@ -44,26 +44,6 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// takeInTurn makes callers wait for the only slot and returns the order in
-// which they got it.
-func takeInTurn(t *testing.T, turns *Turns, callers ...int64) (order []int64) {
-	t.Helper()
-	var wg sync.WaitGroup
-	for _, caller := range callers {
-		wg.Go(func() {
-			if err := turns.Take(t.Context(), caller); err != nil {
-				t.Error(err)
-			}
-			order = append(order, caller)
-			turns.Done(caller)
-		})
-		synctest.Wait()
-	}
-	turns.Done(callers[0])
-	wg.Wait()
-	return order
-}
-
 // TestTurns: however many slots one caller is waiting for, another caller waits
 // for only one of them.
 func TestTurns(t *testing.T) {
@@ -72,8 +52,20 @@ func TestTurns(t *testing.T) {
 		if err := turns.Take(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		got, want := takeInTurn(t, turns, 1, 1, 1, 1, 2, 3, 3), []int64{1, 2, 3, 1, 3, 1, 1}
-		if !slices.Equal(got, want) {
+		var got []int64
+		for _, caller := range []int64{1, 1, 1, 1, 2, 3, 3} {
+			go func() {
+				if err := turns.Take(t.Context(), caller); err != nil {
+					t.Error(err)
+				}
+				got = append(got, caller)
+				turns.Done(caller)
+			}()
+			synctest.Wait()
+		}
+		turns.Done(1)
+		synctest.Wait()
+		if want := []int64{1, 2, 3, 1, 3, 1, 1}; !slices.Equal(got, want) {
 			t.Errorf("turns of %v, want %v", got, want)
 		}
 		if turns.free != 1 {
@@ -150,49 +142,18 @@ func TestTurnsGivenUp(t *testing.T) {
 
 // TestTurnsEndWithTheContext: a caller whose context ends leaves the queue.
 func TestTurnsEndWithTheContext(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		end  func(context.Context) (context.Context, context.CancelFunc)
-		took time.Duration
-		want error
-	}{
-		{"before it waits", func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			cancel()
-			return ctx, cancel
-		}, 0, context.Canceled},
-		{"deadline", func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, time.Second)
-		}, time.Second, context.DeadlineExceeded},
-		{"client gone", func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(time.Second, cancel)
-			return ctx, cancel
-		}, time.Second, context.Canceled},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				turns := NewTurns(1, 0)
-				if err := turns.Take(t.Context(), 1); err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := c.end(t.Context())
-				defer cancel()
-				start := time.Now()
-				if err := turns.Take(ctx, 2); !errors.Is(err, c.want) || time.Since(start) != c.took || turns.Waiting() != 0 {
-					t.Errorf("got %v after %v, %d waiting; want %v after %v", err, time.Since(start), turns.Waiting(), c.want, c.took)
-				}
-			})
-		})
-	}
-}
-
-func TestCallerOf(t *testing.T) {
-	ctx := context.WithoutCancel(WithCaller(t.Context(), 7))
-	if got := CallerOf(ctx); got != 7 {
-		t.Errorf("got caller %d, want 7", got)
-	}
-	if got := CallerOf(t.Context()); got != System {
-		t.Errorf("without a caller: got %d, want %d", got, System)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1, 0)
+		if err := turns.Take(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		for _, wait := range []time.Duration{0, time.Second} {
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			defer cancel()
+			start := time.Now()
+			if err := turns.Take(ctx, 2); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != wait || turns.Waiting() != 0 {
+				t.Errorf("got %v after %v, %d waiting; want the deadline after %v", err, time.Since(start), turns.Waiting(), wait)
+			}
+		}
+	})
 }

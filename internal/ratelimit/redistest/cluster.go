@@ -43,6 +43,8 @@ func StartCluster(t testing.TB, withReplica bool) *Cluster {
 		s := node()
 		c.Primaries = append(c.Primaries, s)
 		s.must("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(slots*i/3), strconv.Itoa(slots*(i+1)/3-1))
+		// While they agree on different epochs by themselves, a slot that moves can get lost.
+		s.must("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
 	}
 	if withReplica {
 		c.Replica = node()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/testenv"
 )
 
 // holdOpen starts a receiver that writes some text to each connection, and then reads
@@ -46,8 +47,8 @@ func wantEnded(t *testing.T, what string, ended <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
-		t.Errorf("%s: the connection is still open after a minute", what)
+	case <-time.After(testenv.Deadline):
+		t.Errorf("%s: the connection is still open after %v", what, testenv.Deadline)
 	}
 }
 
@@ -79,8 +80,8 @@ func TestSwitchingProtocols(t *testing.T) {
 			if a.Succeeded() || a.Status == nil || *a.Status != http.StatusSwitchingProtocols {
 				t.Errorf("%s: got %+v, want a failure with status 101", name, a)
 			}
-		case <-time.After(time.Minute):
-			t.Errorf("%s: the attempt still runs after a minute", name)
+		case <-time.After(testenv.Deadline):
+			t.Errorf("%s: the attempt still runs after %v", name, testenv.Deadline)
 		}
 	}
 }

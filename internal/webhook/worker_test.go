@@ -3,6 +3,8 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -14,24 +16,32 @@ import (
 	"animalstore/internal/db"
 )
 
-// fakeStore has work that tests set, and notes when a worker asks for it.
+// fakeStore has work that tests set, and records what a worker does.
 type fakeStore struct {
-	mu         sync.Mutex
-	next       db.WebhookWork
-	ahead      time.Duration // of the shared clock, if not zero
-	looks      []time.Time
+	mu    sync.Mutex
+	next  db.WebhookWork
+	due   []db.ClaimedDelivery
+	more  int           // how often there are more events to dispatch
+	ahead time.Duration // of the shared clock, if not zero
+	hang  bool          // until the context ends
+	slow  time.Duration // how long every second poll takes
+	renew func(db.ClaimedDelivery) error
+
+	finishFailures int           // of FinishDelivery, before it works
+	finishTakes    time.Duration // by FinishDelivery
+
+	polls      []time.Time
 	dispatched []time.Time
 	claims     []animalstore.Time // the lease of each
-	renewals   []db.ClaimedDelivery
-	hang       bool // until the context ends
-	renew      func(db.ClaimedDelivery) error
-	finish     func(db.DeliveryResult) (*db.ClaimedDelivery, animalstore.Reason, error)
+	renewals   int
+	finished   []int64 // deliveries whose result was stored
+	released   []int64
 }
 
 func (s *fakeStore) set(w db.WebhookWork) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next, s.looks, s.dispatched, s.claims = w, nil, nil, nil
+	s.next, s.polls, s.dispatched, s.claims = w, nil, nil, nil
 }
 
 func (s *fakeStore) WebhookWork(ctx context.Context, _ animalstore.Time) (db.WebhookWork, error) {
@@ -41,7 +51,10 @@ func (s *fakeStore) WebhookWork(ctx context.Context, _ animalstore.Time) (db.Web
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.looks = append(s.looks, time.Now())
+	s.polls = append(s.polls, time.Now())
+	if len(s.polls)%2 == 0 {
+		time.Sleep(s.slow)
+	}
 	w := s.next
 	if s.ahead != 0 {
 		w.Clock = animalstore.At(time.Now().Add(s.ahead))
@@ -54,69 +67,97 @@ func (s *fakeStore) DispatchEvents(context.Context, animalstore.Time, int) (bool
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dispatched = append(s.dispatched, time.Now())
-	return false, nil
+	s.more--
+	s.next.Events = s.more >= 0
+	return s.more >= 0, nil
 }
 
 func (s *fakeStore) ClaimDeliveries(_ context.Context, _, lease animalstore.Time) ([]db.ClaimedDelivery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claims = append(s.claims, lease)
-	return nil, nil
+	due := s.due
+	s.due = nil
+	return due, nil
 }
 
-func (s *fakeStore) FinishDelivery(_ context.Context, r db.DeliveryResult, _, _ animalstore.Time) (*db.ClaimedDelivery, animalstore.Reason, error) {
-	if s.finish == nil {
+// FinishDelivery returns another delivery of the webhook, if the worker claims one.
+func (s *fakeStore) FinishDelivery(_ context.Context, r db.DeliveryResult, _, lease animalstore.Time) (*db.ClaimedDelivery, animalstore.Reason, error) {
+	time.Sleep(s.finishTakes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.finishFailures > 0 {
+		s.finishFailures--
+		return nil, "", errors.New("the storage is gone")
+	}
+	s.finished = append(s.finished, r.Delivery.ID)
+	if lease.IsZero() {
 		return nil, "", nil
 	}
-	return s.finish(r)
+	following := *r.Delivery
+	following.ID++
+	return &following, "", nil
 }
 
 func (s *fakeStore) RenewDelivery(_ context.Context, due db.ClaimedDelivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.renewals = append(s.renewals, due)
+	s.renewals++
 	if s.renew == nil {
 		return nil
 	}
 	return s.renew(due)
 }
 
-func (s *fakeStore) ReleaseDelivery(context.Context, db.ClaimedDelivery) error {
+func (s *fakeStore) ReleaseDelivery(_ context.Context, due db.ClaimedDelivery) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.released = append(s.released, due.ID)
 	return nil
 }
 
-// runWorker runs a worker until the test ends.
-func runWorker(t *testing.T, s *fakeStore) *Worker {
-	t.Helper()
-	w := NewWorker(Config{Store: s, Sender: NewSender(SenderConfig{Networks: NewNetworks(nil)}), Log: slog.New(slog.DiscardHandler), SharedClock: true})
+// ignored observes nothing.
+type ignored struct{}
+
+func (ignored) WebhookAttempt(string) {}
+func (ignored) WebhookDisabled()      {}
+
+func newWorker(s *fakeStore, log io.Writer) *Worker {
+	return NewWorker(Config{
+		Store: s, Sender: NewSender(SenderConfig{Networks: NewNetworks(nil)}), Observer: ignored{},
+		Log: slog.New(slog.NewTextHandler(log, nil)), SharedClock: true, Grace: time.Second,
+	})
+}
+
+// start runs a worker until stop is called.
+func start(w *Worker) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); w.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
-	time.Sleep(minPollInterval)
-	return w
+	return func() { cancel(); <-done }
 }
 
 // TestHangingStore: a store that never responds is reported once.
 func TestHangingStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		w := NewWorker(Config{Store: &fakeStore{hang: true}, Sender: NewSender(SenderConfig{Networks: NewNetworks(nil)}), Log: slog.New(slog.NewTextHandler(&log, nil))})
+		w := newWorker(&fakeStore{hang: true}, &log)
 		ctx, cancel := context.WithTimeout(t.Context(), 4*storeTimeout)
 		defer cancel()
 		w.Run(ctx)
-		if n := strings.Count(log.String(), "cannot deliver webhook events"); n != 1 {
+		if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 			t.Errorf("reported %d times, want once:\n%s", n, &log)
 		}
 	})
 }
 
 // TestNotifiedWorker: an event is dispatched when the worker is notified, not when it
-// would have looked anyway.
+// would have polled anyway.
 func TestNotifiedWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &fakeStore{next: db.WebhookWork{Webhooks: true}}
-		w := runWorker(t, s)
+		w := newWorker(s, io.Discard)
+		defer start(w)()
 		for range 10 {
 			time.Sleep(pollEvery / 3)
 			s.set(db.WebhookWork{Webhooks: true, Events: true})
@@ -132,59 +173,54 @@ func TestNotifiedWorker(t *testing.T) {
 	})
 }
 
-// TestWorkerWithoutWebhooks: however often it is notified, it looks a few times a second.
-func TestWorkerWithoutWebhooks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &fakeStore{}
-		w := runWorker(t, s)
-		s.set(db.WebhookWork{})
-		const seconds = 10
-		for range seconds * 1000 {
-			w.Notify()
-			time.Sleep(time.Millisecond)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if most := int(seconds*time.Second/idlePollInterval) + 1; len(s.looks) > most || len(s.looks) < most/2 {
-			t.Errorf("%d looks in %d s, want about %d", len(s.looks), seconds, most)
-		}
-	})
-}
-
-// TestWorkerWaitsForTheNext: it looks when a delivery becomes due.
+// TestWorkerWaitsForTheNext: it polls when a delivery becomes due.
 func TestWorkerWaitsForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &fakeStore{next: db.WebhookWork{Webhooks: true}}
-		runWorker(t, s)
 		due := animalstore.At(time.Now().Add(2*pollEvery + 77*time.Millisecond))
-		s.set(db.WebhookWork{Webhooks: true, Next: due})
+		s := &fakeStore{next: db.WebhookWork{Webhooks: true, Next: due}}
+		stop := start(newWorker(s, io.Discard))
 		time.Sleep(time.Until(due.Time) + 2*minPollInterval)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, at := range s.looks {
+		stop()
+		for _, at := range s.polls {
 			if late := at.Sub(due.Time); late >= 0 && late <= minPollInterval {
 				return
 			}
 		}
-		t.Errorf("looked at %v, want %v", s.looks, due)
+		t.Errorf("polled at %v, want %v", s.polls, due)
 	})
 }
 
-// TestSharedClock: leases end by the clock that all processes share, whatever their own
-// clocks say.
+// TestDispatchGoesOn: if there are more events than become deliveries at once, the rest
+// follows soon.
+func TestDispatchGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeStore{next: db.WebhookWork{Webhooks: true, Events: true}, more: 5}
+		stop := start(newWorker(s, io.Discard))
+		time.Sleep(pollEvery)
+		stop()
+		if len(s.dispatched) != 6 {
+			t.Errorf("dispatched %d times in %v, want 6", len(s.dispatched), pollEvery)
+		}
+	})
+}
+
+// TestSharedClock: leases end by the clock that all processes share. A slow poll, which
+// says little about the time, doesn't make it jump: durations of attempts would jump too.
 func TestSharedClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
-			s := &fakeStore{next: db.WebhookWork{Webhooks: true, Due: true}, ahead: ahead}
-			w := runWorker(t, s)
-			s.mu.Lock()
-			want := time.Now().Add(ahead + leaseTime)
-			if len(s.claims) != 1 || want.Sub(s.claims[0].Time).Abs() > time.Second {
-				t.Errorf("got the leases %v, want one until %v", s.claims, want)
-			}
-			s.mu.Unlock()
-			if got := w.Sender.now(); got.Sub(time.Now().Add(ahead)).Abs() > time.Second {
-				t.Errorf("the sender has the time %v, want the shared one", got)
+			s := &fakeStore{ahead: ahead, slow: 2 * time.Second}
+			w := newWorker(s, io.Discard)
+			for i := range 4 {
+				s.next = db.WebhookWork{Webhooks: true, Due: true}
+				w.poll(t.Context(), t.Context())
+				want := time.Now().Add(ahead)
+				if off := w.Sender.now().Sub(want).Abs(); off > time.Millisecond {
+					t.Errorf("poll %d: the sender's clock is off by %v", i, off)
+				}
+				if off := s.claims[i].Sub(want.Add(leaseTime)).Abs(); off > time.Millisecond {
+					t.Errorf("poll %d: the lease is off by %v", i, off)
+				}
 			}
 		}
 	})

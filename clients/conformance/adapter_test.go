@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 // command is one line that the runner sends to an adapter.
@@ -32,9 +34,6 @@ type adapter struct {
 	waiting map[int64]chan map[string]any
 	failure error // why there are no more replies
 }
-
-// commandTimeout is longer than any command takes.
-const commandTimeout = 3 * time.Minute
 
 // startProcess starts the adapter of a language as a process.
 func startProcess(t testing.TB, name string, dir string, argv ...string) *adapter {
@@ -66,7 +65,7 @@ func startProcess(t testing.TB, name string, dir string, argv ...string) *adapte
 		in.Close()
 		select {
 		case <-done:
-		case <-time.After(time.Minute):
+		case <-time.After(testenv.Deadline):
 			_ = cmd.Process.Kill()
 			<-done
 			t.Errorf("the adapter for %s didn't end with its input", name)
@@ -143,7 +142,7 @@ func (a *adapter) do(c command) (map[string]any, error) {
 			return nil, a.failure
 		}
 		return reply, nil
-	case <-time.After(commandTimeout):
-		return nil, fmt.Errorf("the adapter for %s didn't reply to %s within %v", a.name, c.Call, commandTimeout)
+	case <-time.After(testenv.Deadline):
+		return nil, fmt.Errorf("the adapter for %s didn't reply to %s within %v", a.name, c.Call, testenv.Deadline)
 	}
 }

@@ -38,6 +38,7 @@ type pythonPackage struct {
 // buildPython builds the package, once.
 func buildPython(t testing.TB) pythonPackage {
 	t.Helper()
+	testenv.Slow(t)
 	testenv.Need(t, "python3")
 	p, err := pythonBuild()
 	if err != nil {

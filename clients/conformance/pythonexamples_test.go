@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"animalstore/internal/photo/phototest"
-	"animalstore/internal/testenv"
 )
 
 // TestPythonExamples runs the examples for Python on the docs page, on a store that
 // contains everything they request.
 func TestPythonExamples(t *testing.T) {
-	testenv.Slow(t)
 	t.Parallel()
 	p := buildPython(t)
 	dir := t.TempDir()

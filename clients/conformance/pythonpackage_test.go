@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"archive/zip"
-	"bytes"
 	"os"
 	"os/exec"
 	"path"
@@ -10,14 +9,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"animalstore/internal/testenv"
 )
 
 // TestPythonPackage installs the package into an empty directory and runs the programs in
 // its README against a real server.
 func TestPythonPackage(t *testing.T) {
-	testenv.Slow(t)
 	t.Parallel()
 	p := buildPython(t)
 	wheel := p.file(t, "*.whl")
@@ -29,16 +25,10 @@ func TestPythonPackage(t *testing.T) {
 	}
 	mustRun(t, dir, "python3", "-m", "venv", "venv")
 	mustRun(t, dir, "venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints, wheel)
-	readme, err := os.ReadFile(pythonDir + "/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	programs := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
+	readme := string(mustRead(t, pythonDir+"/README.md"))
+	programs := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(readme, -1)
 	if len(programs) != 2 {
 		t.Fatalf("the README has %d programs, want 2", len(programs))
-	}
-	if lines := strings.Count(programs[0][1], "\n"); lines > 10 {
-		t.Errorf("the first program in the README has %d lines, want at most 10", lines)
 	}
 	server := startReal(t)
 	for i, want := range []string{"Rex has id 1\n1 Rex\n", "1 Rex\n"} {
@@ -51,6 +41,10 @@ func TestPythonPackage(t *testing.T) {
 			t.Errorf("program %d printed %q, %v, want %q", i+1, out, err, want)
 		}
 	}
+	// The source archive builds without the repository.
+	mustRun(t, dir, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--no-build-isolation", "--no-deps", "--target", "installed", p.file(t, "*.tar.gz"))
+	mustRun(t, dir, "env", "PYTHONPATH=installed", p.python, "-c", "import animalstore; animalstore.Client('http://localhost', 'key').close()")
 }
 
 // checkWheel checks that a wheel is for every platform: it has no compiled code, and has
@@ -80,37 +74,9 @@ func checkWheel(t *testing.T, wheel string) {
 	}
 }
 
-// TestPythonArchives: a release has the same bytes each time, and its source archive builds
-// without the repository.
-func TestPythonArchives(t *testing.T) {
-	testenv.Slow(t)
-	t.Parallel()
-	p := buildPython(t)
-	built := []pythonPackage{p.release(t), p.release(t, "TZ=Asia/Kolkata", "LC_ALL=C", "TMPDIR="+t.TempDir())}
-	for _, pattern := range []string{"*.whl", "*.tar.gz"} {
-		if !bytes.Equal(mustRead(t, built[0].file(t, pattern)), mustRead(t, built[1].file(t, pattern))) {
-			t.Errorf("built again, %s has other bytes", pattern)
-		}
-	}
-	dir := t.TempDir()
-	mustRun(t, dir, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-		"--no-build-isolation", "--no-deps", "--target", "installed", built[0].file(t, "*.tar.gz"))
-	mustRun(t, dir, "env", "PYTHONPATH=installed", p.python, "-c", "import animalstore; animalstore.Client('http://localhost', 'key').close()")
-}
-
-// release builds the package as a release does.
-func (p pythonPackage) release(t *testing.T, env ...string) pythonPackage {
-	t.Helper()
-	out := t.TempDir()
-	env = append([]string{"env", "CGO_ENABLED=0", "SOURCE_DATE_EPOCH=1800000000"}, env...)
-	mustRun(t, "../../tools", append(env, "go", "run", "-trimpath", "./dist", "-client", "python", "-version", "1.0.0-dev+0123abcd.modified", "-out", out)...)
-	return pythonPackage{p.python, out}
-}
-
 // TestPythonTypes checks the sources with mypy, pyright and ruff, and a program that uses
 // the package.
 func TestPythonTypes(t *testing.T) {
-	testenv.Slow(t)
 	t.Parallel()
 	p := buildPython(t)
 	mustRun(t, pythonDir, "python3", "tools/environment.py", "requirements.txt", "requirements-check.txt")

@@ -17,6 +17,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/testenv"
 )
 
 // ownerKey is the first key of every server here, with all permissions.
@@ -93,32 +94,21 @@ func (s *realServer) end(signal syscall.Signal) {
 	select {
 	case err := <-s.stopped:
 		s.stopped <- err
-	case <-time.After(time.Minute):
+	case <-time.After(testenv.Deadline):
 		s.t.Errorf("the server didn't end after %v", signal)
 	}
 }
 
-// restart ends the server with a signal and starts it again.
-func (s *realServer) restart(signal syscall.Signal) {
-	s.t.Helper()
-	s.end(signal)
-	s.start()
-}
-
 func (s *realServer) awaitReady() {
 	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	testenv.Eventually(s.t, "the server is ready", func() bool {
 		res, err := http.Get(s.url + "/readyz")
-		if err == nil {
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return
-			}
+		if err != nil {
+			return false
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the server isn't ready: %v", err)
-		}
-	}
+		res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
 }
 
 // owner is a Go client with the owner's key that survives restarts of the server.
@@ -144,13 +134,12 @@ func (s *realServer) newKey(name string, perMinute int64) string {
 	return key.Secret
 }
 
-// program builds the program once, like a release, and returns its path. TestMain
-// removes it.
+// program builds the program once and returns its path. TestMain removes it. It uses go
+// test's build flags, and so its build cache.
 var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(workDir, "animalstore")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, "animalstore/cmd/animalstore")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "animalstore/cmd/animalstore").CombinedOutput()
+	if err != nil {
 		return "", fmt.Errorf("build the program: %v\n%s", err, out)
 	}
 	return path, nil

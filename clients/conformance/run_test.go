@@ -4,7 +4,6 @@
 package conformance
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -17,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// Scenarios mostly wait, so more of them run at once than there are processors.
-	if err := flag.Set("test.parallel", "16"); err != nil {
+	if err := flag.Set("test.parallel", "32"); err != nil {
 		panic(err)
 	}
 	var err error
@@ -200,18 +199,4 @@ func (s step) check(at string, o *outcome, got any) (wrong []string) {
 func asObject(value any) map[string]any {
 	object, _ := value.(map[string]any)
 	return object
-}
-
-// clone returns a deep copy of a scenario.
-func (s *scenario) clone() *scenario {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic(err)
-	}
-	var copied scenario
-	if err := json.Unmarshal(text, &copied); err != nil {
-		panic(err)
-	}
-	copied.file = s.file
-	return &copied
 }

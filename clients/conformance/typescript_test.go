@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"cmp"
+	"fmt"
+	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,16 +14,19 @@ import (
 
 const typescriptDir = "../typescript"
 
-// startTypeScript starts the adapter for TypeScript.
+// startTypeScript starts the adapter for TypeScript. make interop sets
+// ANIMALSTORE_JS_RUNTIME, to run it in others than Node.
 func startTypeScript(t testing.TB) *adapter {
 	t.Helper()
 	buildTypeScript(t)
-	return startProcess(t, "typescript", typescriptDir, "node", "test/adapter.js")
+	runtime := strings.Fields(cmp.Or(os.Getenv("ANIMALSTORE_JS_RUNTIME"), "node"))
+	return startProcess(t, "typescript", typescriptDir, append(runtime, "test/adapter.js")...)
 }
 
 // buildTypeScript compiles the package into its directory, once.
 func buildTypeScript(t testing.TB) {
 	t.Helper()
+	testenv.Slow(t)
 	testenv.Need(t, "node")
 	testenv.Need(t, "npm")
 	if err := runIn(".", "node", "-e", "process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)"); err != nil {
@@ -36,26 +41,10 @@ var typescriptBuild = sync.OnceValue(func() error { return runIn(typescriptDir, 
 
 // runIn runs a program in a directory. Its error contains the output.
 func runIn(dir string, argv ...string) error {
-	_, err := outputIn(dir, argv...)
-	return err
-}
-
-func outputIn(dir string, argv ...string) (string, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", &commandError{filepath.Base(argv[0]) + " " + strings.Join(argv[1:], " "), string(out), err}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, out)
 	}
-	return string(out), nil
+	return nil
 }
-
-// commandError is the failure of a program, with what it printed.
-type commandError struct {
-	command, output string
-	err             error
-}
-
-func (e *commandError) Error() string { return e.command + ": " + e.err.Error() + "\n" + e.output }
-
-func (e *commandError) Unwrap() error { return e.err }

@@ -9,13 +9,11 @@ import (
 
 	"animalstore"
 	"animalstore/internal/photo/phototest"
-	"animalstore/internal/testenv"
 )
 
 // TestTypeScriptExamples compiles and runs the examples for TypeScript on the docs page, on
 // a store that contains everything they request.
 func TestTypeScriptExamples(t *testing.T) {
-	testenv.Slow(t)
 	t.Parallel()
 	buildTypeScript(t)
 	dir := linkedPackage(t)

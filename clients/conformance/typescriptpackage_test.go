@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,30 +26,21 @@ const maxDownload = 12 << 10
 // TestTypeScriptPackage builds the package for npm as a release does, installs it in an
 // empty directory, and uses it there as its users do.
 func TestTypeScriptPackage(t *testing.T) {
-	testenv.Slow(t)
 	t.Parallel()
 	buildTypeScript(t)
 	archive := packTypeScript(t)
-	t.Run("is reproducible", func(t *testing.T) {
-		again := packTypeScript(t, "TZ=Asia/Kolkata", "LC_ALL=C", "TMPDIR="+t.TempDir())
-		if !bytes.Equal(mustRead(t, archive), mustRead(t, again)) {
-			t.Error("built again, the package has other bytes")
-		}
-	})
 	app := installPackage(t, archive)
 	example := readmeExample(t)
-	for _, runtime := range [][]string{{"node"}, {"deno", "run", "--allow-env", "--allow-net"}, {"bun", "run"}} {
-		t.Run("runs the example of its README in "+runtime[0], func(t *testing.T) {
-			server := startReal(t)
-			write(t, filepath.Join(app, runtime[0]+".mjs"), strings.ReplaceAll(example, "http://127.0.0.1:8080", server.url))
-			cmd := exec.CommandContext(t.Context(), runtimePath(t, runtime[0]), append(runtime[1:], runtime[0]+".mjs")...)
-			cmd.Dir, cmd.Env = app, append(withoutSettings(), "ANIMALSTORE_API_KEY="+ownerKey)
-			out, err := cmd.CombinedOutput()
-			if want := exampleOutput; err != nil || string(out) != want {
-				t.Errorf("got %q and error %v, want %q", out, err, want)
-			}
-		})
-	}
+	t.Run("runs the example of its README in Node", func(t *testing.T) {
+		server := startReal(t)
+		write(t, filepath.Join(app, "example.mjs"), strings.ReplaceAll(example, "http://127.0.0.1:8080", server.url))
+		cmd := exec.CommandContext(t.Context(), "node", "example.mjs")
+		cmd.Dir, cmd.Env = app, append(withoutSettings(), "ANIMALSTORE_API_KEY="+ownerKey)
+		out, err := cmd.CombinedOutput()
+		if err != nil || string(out) != exampleOutput {
+			t.Errorf("got %q and error %v, want %q", out, err, exampleOutput)
+		}
+	})
 	t.Run("runs the example of its README in Chromium", func(t *testing.T) { runInChromium(t, app, example) })
 	t.Run("has types", func(t *testing.T) { checkTypes(t, app, example) })
 	t.Run("passes publint", func(t *testing.T) { mustRun(t, app, tool(t, "publint"), "run", "--strict", archive) })
@@ -77,14 +66,10 @@ func TestTypeScriptPackage(t *testing.T) {
 const exampleOutput = "1 Rex\n409 pet_not_available\n"
 
 // packTypeScript builds the package and returns its path.
-func packTypeScript(t testing.TB, env ...string) string {
+func packTypeScript(t *testing.T) string {
 	t.Helper()
 	out := t.TempDir()
-	cmd := exec.Command("go", "-C", "../../tools", "run", "-trimpath", "./dist", "-client", "typescript", "-version", "1.0.0", "-out", out)
-	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "SOURCE_DATE_EPOCH=1800000000"), env...)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build the package: %v\n%s", err, text)
-	}
+	mustRun(t, "../../tools", "go", "run", "./dist", "-client", "typescript", "-version", "1.0.0", "-out", out)
 	return filepath.Join(out, "animalstore-1.0.0.tgz")
 }
 
@@ -108,9 +93,6 @@ func readmeExample(t testing.TB) string {
 	found := jsBlock.FindSubmatch(mustRead(t, filepath.Join(typescriptDir, "README.md")))
 	if found == nil {
 		t.Fatal("the README has no example")
-	}
-	if lines := strings.Count(strings.ReplaceAll(string(found[1]), "\n\n", "\n"), "\n"); lines > 10 {
-		t.Errorf("the example in the README has %d lines, want at most 10", lines)
 	}
 	return string(found[1])
 }
@@ -154,18 +136,20 @@ func runInChromium(t *testing.T, app, example string) {
 	if browser == "" {
 		testenv.Missing(t, "chromium is not installed: make check installs it as root with apt-get")
 	}
-	result := make(chan string, 1)
-	var once sync.Once
+	result := make(chan string)
 	mux := http.NewServeMux()
 	mux.Handle("GET /animalstore/", http.StripPrefix("/animalstore/", http.FileServer(http.Dir(filepath.Join(app, "node_modules", "animalstore", "dist")))))
 	mux.HandleFunc("POST /result", func(_ http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
-		once.Do(func() { result <- string(text) })
+		select {
+		case result <- string(text):
+		case <-r.Context().Done():
+		}
 	})
 	pages := httptest.NewServer(mux)
 	defer pages.Close()
 	server := startReal(t, "--cors-origins", pages.URL)
-	script := strings.NewReplacer("process.env.ANIMALSTORE_API_KEY", jsString(ownerKey), "http://127.0.0.1:8080", server.url).Replace(example)
+	script := strings.NewReplacer("process.env.ANIMALSTORE_API_KEY", `"`+ownerKey+`"`, "http://127.0.0.1:8080", server.url).Replace(example)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprintf(w, page, script)
@@ -187,7 +171,7 @@ func runInChromium(t *testing.T, app, example string) {
 		if got != exampleOutput {
 			t.Errorf("got %q, want %q", got, exampleOutput)
 		}
-	case <-time.After(2 * time.Minute):
+	case <-time.After(testenv.Deadline):
 		t.Error("the page didn't report a result")
 	}
 	cancel()
@@ -209,11 +193,6 @@ addEventListener("unhandledrejection", (event) => report("rejected: " + event.re
 report(printed);
 </script>
 `
-
-func jsString(text string) string {
-	quoted, _ := json.Marshal(text)
-	return string(quoted)
-}
 
 // tool is the path of a program that package-lock.json names.
 func tool(t testing.TB, name string) string {

@@ -5,6 +5,3 @@ package client
 func WithRandom(f func() float64) Option {
 	return func(s *settings) { s.random = f }
 }
-
-// MaxResponse is the maximum size of a response, in bytes.
-const MaxResponse = maxResponse

@@ -1,8 +1,6 @@
 package client_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,10 +8,8 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"animalstore/client"
 	"animalstore/client/clienttest"
@@ -137,76 +133,29 @@ func TestOneFault(t *testing.T) {
 	})
 }
 
-// TestManyFaults runs many goroutines with many faults and compares the client's
-// reports with the store.
+// TestManyFaults runs many goroutines with many faults and compares the client's reports
+// with the store.
 func TestManyFaults(t *testing.T) {
-	for _, inMemory := range []bool{true, false} {
-		t.Run(fmt.Sprintf("in memory %t", inMemory), func(t *testing.T) {
-			if inMemory { // in fake time, with production's waits
-				synctest.Test(t, func(t *testing.T) { storm(t, testenv.Count(120, 4_000), clienttest.InMemory()) })
-			} else {
-				storm(t, testenv.Count(50, 2_000), clienttest.WithClientOptions(client.WithBackoff(time.Millisecond, 10*time.Millisecond)))
-			}
+	synctest.Test(t, func(t *testing.T) {
+		names := slices.Sorted(maps.Keys(faults))
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.UserAgent() == clean || rand.IntN(2) == 0 {
+					service.ServeHTTP(w, r)
+					return
+				}
+				faults[names[rand.IntN(len(names))]](w, r, service)
+			})
+		}))
+		err := inParallel(8, testenv.Count(60, 4_000), func(i int) error {
+			change := changes[rand.IntN(len(changes))]
+			w := &world{t: t, clean: store.NewClient(store.Key, client.WithUserAgent(clean)), number: i, what: change.name}
+			w.prepare()
+			w.verify(change, change.make(w, store.Client))
+			return nil
 		})
-	}
-}
-
-func storm(t *testing.T, calls int, options ...clienttest.Option) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(seed, 0))
-	chance := func(n int) int {
-		mu.Lock()
-		defer mu.Unlock()
-		return random.IntN(n)
-	}
-	names := slices.Sorted(maps.Keys(faults))
-	store := clienttest.New(t, append(options, clienttest.WithMiddleware(func(service http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.UserAgent() == clean || chance(2) == 0 {
-				service.ServeHTTP(w, r)
-				return
-			}
-			faults[names[chance(len(names))]](w, r, service)
-		})
-	}))...)
-	var results sync.Map // one outcome each
-	err := inParallel(8, calls, func(i int) error {
-		change := changes[chance(len(changes))]
-		w := &world{t: t, clean: store.NewClient(store.Key, client.WithUserAgent(clean)), number: i}
-		w.prepare()
-		w.what = change.name
-		err := change.make(w, store.Client)
-		w.verify(change, err)
-		outcome := "done"
-		if errors.Is(err, client.ErrOutcomeUnknown) {
-			outcome = "not known"
-		} else if err != nil {
-			outcome = "not done"
+		if err != nil {
+			t.Error(err)
 		}
-		count, _ := results.LoadOrStore(change.name+" "+outcome, new(tallyCount))
-		count.(*tallyCount).add()
-		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
-	var summary bytes.Buffer
-	results.Range(func(what, n any) bool {
-		fmt.Fprintf(&summary, "\n%s: %d", what, n.(*tallyCount).n)
-		return true
-	})
-	t.Logf("%d calls:%s", calls, &summary)
-}
-
-type tallyCount struct {
-	mu sync.Mutex
-	n  int
-}
-
-func (c *tallyCount) add() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.n++
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"animalstore"
 	"animalstore/client"
@@ -114,16 +113,6 @@ func add(t testing.TB, c *client.Client, name string) animalstore.Pet {
 		t.Fatal(err)
 	}
 	return pet
-}
-
-// eventually waits for ok to become true.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out after 30 s waiting until %s", what)
-		}
-	}
 }
 
 func readCloser(body string) io.ReadCloser { return io.NopCloser(strings.NewReader(body)) }

@@ -15,6 +15,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/testenv"
 )
 
 // TestNothingLeaks: calls whose contexts end, at any point, leave neither
@@ -97,8 +98,8 @@ func TestNothingLeaks(t *testing.T) {
 	for _, c := range clients {
 		c.CloseIdleConnections()
 	}
-	eventually(t, "no connection is open", func() bool { return open.count() == 0 })
-	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+	testenv.Eventually(t, "no connection is open", func() bool { return open.count() == 0 })
+	testenv.Eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func wait(ctx context.Context, release <-chan struct{}) {

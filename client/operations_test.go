@@ -1,9 +1,6 @@
 package client_test
 
 import (
-	"encoding/json"
-	"net/http"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -11,36 +8,7 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
-	"animalstore/openapi"
 )
-
-// TestEveryOperation: each operation of the document has a method of the same name. The
-// walk in clients/conformance calls them all.
-func TestEveryOperation(t *testing.T) {
-	var document struct {
-		Paths map[string]map[string]json.RawMessage
-	}
-	if err := json.Unmarshal(openapi.JSON, &document); err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for _, item := range document.Paths {
-		for _, raw := range item {
-			var o struct{ OperationID string }
-			if json.Unmarshal(raw, &o) != nil || o.OperationID == "" {
-				continue
-			}
-			found++
-			name := strings.ToUpper(o.OperationID[:1]) + o.OperationID[1:]
-			if _, ok := reflect.TypeFor[*client.Client]().MethodByName(name); !ok {
-				t.Errorf("operation %s: got no method %s of Client, want one", o.OperationID, name)
-			}
-		}
-	}
-	if found < 22 {
-		t.Fatalf("got %d operations of the document, want at least 22", found)
-	}
-}
 
 func only[T any](_ T, err error) error { return err }
 
@@ -109,53 +77,6 @@ func TestWhatComesBack(t *testing.T) {
 	category, err := c.PutCategory(ctx, animalstore.Category{ID: 7, Name: "dogs"})
 	if want := (animalstore.Category{ID: 7, Name: "dogs"}); err != nil || category != want {
 		t.Errorf("got %+v, %v, want %+v", category, err, want)
-	}
-}
-
-// TestConditions: ETags, replays and everything else outside the body work.
-func TestConditions(t *testing.T) {
-	store := clienttest.New(t)
-	c, ctx := store.Client, t.Context()
-	var made, again, read client.Meta
-	pet, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex"}, client.IdempotencyKey("order-66"), client.ReadMeta(&made))
-	if err != nil || made.Status != http.StatusCreated || made.Replayed || made.RequestID == "" || made.Attempts != 1 {
-		t.Errorf("got %+v, %v, want a creation", made, err)
-	}
-	if same, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex"}, client.IdempotencyKey("order-66"), client.ReadMeta(&again)); err != nil || same != pet || !again.Replayed {
-		t.Errorf("got %+v, %+v, %v, want %+v replayed", same, again, err, pet)
-	}
-	_, err = c.CreatePet(ctx, animalstore.NewPet{Name: "Mia"}, client.IdempotencyKey("order-66"))
-	wantCode(t, err, animalstore.IdempotencyKeyReused)
-	_, err = c.CreatePet(ctx, animalstore.NewPet{Name: "Mia"}, client.IdempotencyKey(""))
-	wantCode(t, err, animalstore.InvalidParameter)
-	if _, err = c.GetPet(ctx, pet.ID, client.ReadMeta(&read)); err != nil || read.ETag != made.ETag || read.ETag == "" {
-		t.Errorf("got tag %q, %v, want %q", read.ETag, err, made.ETag)
-	}
-	if _, err = c.GetPet(ctx, pet.ID, client.IfNoneMatch(read.ETag)); err != client.ErrNotModified {
-		t.Errorf("got %v, want ErrNotModified", err)
-	}
-	if _, err = c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")}, client.IfMatch(read.ETag)); err != nil {
-		t.Error(err)
-	}
-	_, err = c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexer")}, client.IfMatch(read.ETag))
-	wantCode(t, err, animalstore.PreconditionFailed)
-	wantCode(t, c.DeletePet(ctx, pet.ID, client.IfMatch(read.ETag)), animalstore.PreconditionFailed)
-	if seen, ok := c.RateLimit(); !ok || seen.Limit != 1<<40 || seen.Remaining >= seen.Limit || time.Until(seen.Reset) > 62*time.Second {
-		t.Errorf("got %+v, %t, want the values of the headers", seen, ok)
-	}
-	useless := map[string]error{
-		"If-Match on a new key":           only(c.CreateKey(ctx, client.NewKey{Name: "k"}, client.IfMatch(`"x"`))),
-		"If-Match without a tag":          only(c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{}, client.IfMatch(""))),
-		"If-Match on an addition":         only(c.CreatePet(ctx, animalstore.NewPet{Name: "Tom"}, client.IfMatch(`"x"`))),
-		"If-None-Match on a change":       only(c.PutCategory(ctx, animalstore.Category{Name: "dogs"}, client.IfNoneMatch(`"x"`))),
-		"If-None-Match: * on a pet":       only(c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{}, client.IfNoneMatch(`*`))),
-		"Idempotency-Key on a key":        only(c.CreateKey(ctx, client.NewKey{Name: "k"}, client.IdempotencyKey("x"))),
-		"Idempotency-Key on another verb": only(c.UpdateOrder(ctx, 1, animalstore.OrderPatch{Status: new(animalstore.OrderApproved)}, client.IdempotencyKey("x"))),
-	}
-	for what, err := range useless {
-		if err == nil {
-			t.Errorf("%s: got success, want an error: it would have no effect", what)
-		}
 	}
 }
 

@@ -124,27 +124,6 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestJitterIsFull: a wait can be anything from zero to its maximum.
-func TestJitterIsFull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		chance := 0.0
-		var waits []time.Duration
-		c, _ := scriptedClient(t, []reply{broken(errors.New("cut"))},
-			client.WithRandom(func() float64 { return chance }),
-			client.WithBackoff(100*time.Millisecond, 250*time.Millisecond),
-			client.WithOnWait(func(w client.Wait) { waits = append(waits, w.For) }))
-		for _, chance = range []float64{0, 0.5} {
-			if _, err := c.GetLimits(t.Context()); err == nil {
-				t.Error("got success, want an error")
-			}
-		}
-		ms := time.Millisecond
-		if want := []time.Duration{0, 0, 0, 0, 50 * ms, 100 * ms, 125 * ms, 125 * ms}; !slices.Equal(waits, want) {
-			t.Errorf("got %v, want %v", waits, want)
-		}
-	})
-}
-
 // TestLiftedBan: a client checks from time to time whether its ban was lifted, and
 // continues.
 func TestLiftedBan(t *testing.T) {
@@ -189,40 +168,6 @@ func TestLiftedBan(t *testing.T) {
 			if _, err := c.GetLimits(t.Context()); err != nil {
 				t.Errorf("got %v two minutes after the last request, want success: the ban was lifted", err)
 			}
-		}
-	})
-}
-
-// TestCancelledWait: a wait ends with its context. The error contains both reasons.
-func TestCancelledWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		c, s := scriptedClient(t, []reply{apiError(429, animalstore.RateLimitExceeded, "Retry-After", "60")})
-		time.AfterFunc(7*time.Second, cancel)
-		began := time.Now()
-		_, err := c.GetLimits(ctx)
-		if got := time.Since(began); got != 7*time.Second {
-			t.Errorf("took %v, want 7s", got)
-		}
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want context.Canceled in it", err)
-		}
-		wantCode(t, err, animalstore.RateLimitExceeded)
-		if len(s.sent) != 1 {
-			t.Errorf("sent %d requests, want 1", len(s.sent))
-		}
-		if _, err := c.GetLimits(ctx); !errors.Is(err, context.Canceled) || len(s.sent) != 1 {
-			t.Errorf("got %v and %d requests, want context.Canceled and none further", err, len(s.sent))
-		}
-		// Another call is delayed by the limit before it is sent.
-		ctx, cancel = context.WithCancel(t.Context())
-		time.AfterFunc(7*time.Second, cancel)
-		began = time.Now()
-		if _, err := c.GetLimits(ctx); !errors.Is(err, context.Canceled) || len(s.sent) != 1 {
-			t.Errorf("got %v and %d requests, want context.Canceled and none further", err, len(s.sent))
-		}
-		if got := time.Since(began); got != 7*time.Second {
-			t.Errorf("took %v, want 7s", got)
 		}
 	})
 }

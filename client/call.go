@@ -45,7 +45,7 @@ type call struct {
 	secret      bool          // the response contains a secret, which no error may show
 	endless     bool          // no limit on the number of attempts
 	wait        time.Duration // how long the service may deliberately wait
-	extraTime   time.Duration // for an attempt, besides the usual
+	extraTime   time.Duration // for an attempt, in addition to the usual
 	callOptions
 
 	request     string // the HTTP method and the full URL, for errors

@@ -132,7 +132,7 @@ func checkKey(apiKey string) error {
 		return errors.New("animalstore client: the API key is empty")
 	}
 	if strings.ContainsFunc(apiKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return errors.New("animalstore client: the API key contains a character that no key has: is there a space or a line break at the end?")
+		return errors.New("animalstore client: the API key contains an invalid character: is there a space or line break at the end?")
 	}
 	return nil
 }

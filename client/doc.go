@@ -24,7 +24,7 @@
 //	}
 //
 // An error ends the list. Everything that exists from the first page to the last is
-// listed exactly once, even if other entries are added, removed or changed meanwhile.
+// listed exactly once, even if other entries are added, removed or changed concurrently.
 //
 // # Events
 //

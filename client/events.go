@@ -40,7 +40,7 @@ func (c *Client) ListEvents(ctx context.Context, o EventsOptions, options ...Cal
 // number of attempts. So no event is skipped or repeated.
 //
 // The error has code events_expired if the events after this position are no longer
-// kept: rebuild from the lists whatever you built from earlier events.
+// kept: rebuild from the lists what you built from earlier events.
 //
 // The service responds as soon as there is an event, or after 30 seconds without one.
 // Each response counts against the limits, at least two a minute. An attempt may take

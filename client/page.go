@@ -51,7 +51,7 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 			k := &call{operation: operation, method: http.MethodGet, path: at}
 			page, err := send(ctx, c, k, opts, checkPage)
 			if err == nil && k.next == at {
-				err = fmt.Errorf("%s: %s: the list's link to the next page leads to the same page", operation, k.request)
+				err = fmt.Errorf("%s: %s: the link to the next page leads to the same page", operation, k.request)
 			}
 			if err != nil {
 				var none T
@@ -85,19 +85,19 @@ func (c *Client) nextLink(res *http.Response) (string, error) {
 	}
 	u, err := url.Parse(target)
 	if err != nil {
-		return "", errors.New("its link to the next page is not a URL")
+		return "", errors.New("the link to the next page isn't a URL")
 	}
 	// A proxy may have rewritten the link, or may serve the API under a different path
 	// that the service doesn't know about.
 	if u.Host != "" && (u.Scheme != c.base.Scheme || u.Host != c.base.Host) {
-		return "", errors.New("its link to the next page leads to another host, which must not get the key")
+		return "", errors.New("the link to the next page leads to another host, where the key must not be sent")
 	}
 	path, ok := strings.CutPrefix(u.EscapedPath(), c.base.EscapedPath()+"/")
 	if !ok {
 		path, ok = strings.CutPrefix(u.EscapedPath(), version+"/")
 	}
 	if !ok {
-		return "", errors.New("its link to the next page leads out of the API")
+		return "", errors.New("the link to the next page leads outside the API")
 	}
 	return "/" + path + "?" + u.RawQuery, nil
 }

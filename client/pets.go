@@ -21,9 +21,10 @@ type PetQuery struct {
 	PageSize   int     // see [PageQuery]
 }
 
-// ListPets lists pets, newest first, or sorted by name if q has a Name. Pets that exist during the whole listing are
-// listed exactly once, whatever else changes meanwhile. Pets added meanwhile are not
-// listed, except by name, where renamed pets may be missing or listed twice.
+// ListPets lists pets, newest first, or sorted by name if q has a Name. Pets that exist
+// during the whole listing are listed exactly once, regardless of other changes. Pets added
+// during it are not listed, except by name, where renamed pets may be missing or listed
+// twice.
 func (c *Client) ListPets(ctx context.Context, q PetQuery, options ...CallOption) iter.Seq2[animalstore.Pet, error] {
 	return list(ctx, c, "listPets", "/pets", q.values(), q.PageSize, options, isPet)
 }

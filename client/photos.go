@@ -49,7 +49,7 @@ type PhotoQuery struct {
 }
 
 // ListPhotos lists the photos of pets, oldest first. Photos that exist during the whole
-// listing are listed exactly once; photos added meanwhile may be listed too.
+// listing are listed exactly once; photos added during it may be listed too.
 func (c *Client) ListPhotos(ctx context.Context, q PhotoQuery, options ...CallOption) iter.Seq2[animalstore.Photo, error] {
 	ids := make([]string, len(q.PetIDs))
 	for i, id := range q.PetIDs {

@@ -58,7 +58,7 @@ func (c *Client) readResponse(ctx context.Context, k *call, res *http.Response, 
 		f.retryable = ctx.Err() == nil && !errors.Is(readErr, errTooLarge)
 		f.unchanged = status >= 400 && status < 500
 	case status >= 300 && status < 400 && res.Header.Get("Location") != "":
-		f.err = c.unexpected(k, res, nil, fmt.Errorf("a redirect to %q, which is not followed, because the key must not go to another address: is the base URL right?", excerpt(c.conceal(res.Header.Get("Location")))))
+		f.err = c.unexpected(k, res, nil, fmt.Errorf("redirect to %q not followed, to keep the key private: is the base URL right?", excerpt(c.conceal(res.Header.Get("Location")))))
 		f.unchanged = true
 	case status >= 400:
 		c.readErrorResponse(f, k, res, body)
@@ -86,13 +86,13 @@ func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (retryabl
 		expected = res.StatusCode == http.StatusAccepted
 	}
 	if k.decode == nil && k.decodeImage == nil || !expected {
-		return false, c.unexpected(k, res, body, errors.New("the status is not the expected one"))
+		return false, c.unexpected(k, res, body, errors.New("unexpected status"))
 	}
 	if k.decodeImage != nil {
 		return c.readImage(k, res, body)
 	}
 	if !isJSON(res.Header) {
-		return false, c.unexpected(k, res, body, fmt.Errorf("its type is %q, not JSON: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
+		return false, c.unexpected(k, res, body, fmt.Errorf("the type is %q, not JSON: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
 	}
 	if err := k.decode(body); err != nil {
 		return true, c.unexpected(k, res, body, err)
@@ -107,7 +107,7 @@ func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (retryabl
 func (c *Client) readImage(k *call, res *http.Response, body []byte) (retryable bool, err error) {
 	contentType, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err != nil || !strings.HasPrefix(contentType, "image/") {
-		return false, c.unexpected(k, res, body, fmt.Errorf("its type is %q, not an image: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
+		return false, c.unexpected(k, res, body, fmt.Errorf("the type is %q, not an image: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
 	}
 	if err := k.decodeImage(contentType, body); err != nil {
 		return true, c.unexpected(k, res, body, err)
@@ -122,7 +122,7 @@ func (c *Client) readErrorResponse(f *failure, k *call, res *http.Response, body
 		Message string
 	}
 	if !isJSON(res.Header) || json.Unmarshal(body, &e) != nil || e.Code == "" || e.Message == "" {
-		f.err = c.unexpected(k, res, body, errors.New("its body is not an error of the service"))
+		f.err = c.unexpected(k, res, body, errors.New("the body is not an error from the service"))
 		f.retryable = f.status >= 500 // a problem between here and the service
 		f.unchanged = f.status < 500
 		return

@@ -114,7 +114,7 @@ func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, un
 	wait := f.after + c.jitter(attempt)
 	resume := time.Now().Add(wait)
 	if deadline, ok := ctx.Deadline(); ok && resume.After(deadline) {
-		return fmt.Errorf("%w (waiting %v for another attempt would take longer than the context allows)", f.err, wait.Round(time.Millisecond))
+		return fmt.Errorf("%w (the next attempt, in %v, would be after the deadline)", f.err, wait.Round(time.Millisecond))
 	}
 	if !unresolved.IsZero() && resume.Sub(unresolved) > retryWindow {
 		return f.err

@@ -106,7 +106,7 @@ func (c *Client) GetDelivery(ctx context.Context, webhookID, id int64, options .
 	return send(ctx, c, k, options, func(d *animalstore.DeliveryWithBody) bool { return isDelivery(&d.Delivery) && len(d.Body) > 0 })
 }
 
-// RetryDelivery makes a delivery due at once, whatever its state.
+// RetryDelivery makes a delivery due at once, regardless of its state.
 func (c *Client) RetryDelivery(ctx context.Context, webhookID, id int64, options ...CallOption) (animalstore.Delivery, error) {
 	k := &call{operation: "retryDelivery", method: http.MethodPost, path: deliveryPath(webhookID, id) + "/retry", accepted: true}
 	return send(ctx, c, k, options, isDelivery)

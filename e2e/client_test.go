@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	goclient "animalstore/client"
 )
 
 // pet is a pet as a client sees it. It isn't the domain's type, because this package
@@ -85,21 +86,6 @@ func (c *client) do(t testing.TB, method, path, body string, headers ...string) 
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
 	return a
-}
-
-// tryUntilStored is like try, but sends a write again while the disk is too slow for it:
-// another process may keep it from storing anything for longer than the server waits.
-func (c *client) tryUntilStored(method, path, body string) (got response, err error) {
-	var once []string
-	if method == "POST" {
-		once = []string{"Idempotency-Key", rand.Text()}
-	}
-	for deadline := time.Now().Add(time.Minute); ; {
-		got, err = c.try(method, path, body, once...)
-		if err != nil || got.status != http.StatusServiceUnavailable || time.Now().After(deadline) {
-			return got, err
-		}
-	}
 }
 
 func (c *client) get(t testing.TB, path string) response {
@@ -271,4 +257,15 @@ func (c *rawConn) mustReceive(t testing.TB) response {
 // wasReset reports whether the other side's system reset the connection.
 func wasReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// uploader returns a Go client that makes at most this many attempts.
+func uploader(t testing.TB, s *server, key string, attempts int) *goclient.Client {
+	t.Helper()
+	c, err := goclient.New(s.url, key, goclient.WithMaxAttempts(attempts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
 }

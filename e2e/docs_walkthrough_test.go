@@ -239,11 +239,6 @@ func contents(path string) string {
 	return string(text)
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 func indent(text string) string {
 	return "\t" + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n\t")
 }

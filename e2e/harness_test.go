@@ -22,8 +22,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// binary is the program under test, built once like a release: without the race
-// detector, which would make SQLite many times slower.
+// binary is the program under test, built once, without the race detector, which would
+// make SQLite many times slower.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -39,8 +39,10 @@ func TestMain(m *testing.M) {
 	}
 	binary = filepath.Join(dir, "animalstore")
 	code := 1
-	if err := build(binary, "animalstore/cmd/animalstore"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	// Plain, so that it finds what go test has compiled in the cache.
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "animalstore/cmd/animalstore")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 	} else {
 		code = m.Run()
 	}
@@ -49,26 +51,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build compiles a command.
-func build(path, command string) error {
-	// With -trimpath, as make build does, which then finds every package in the cache.
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, command)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %v\n%s", command, err, out)
-	}
-	return nil
-}
-
 // settings control how a server is started.
 type settings struct {
-	binary   string
 	wrapper  []string
 	database string
 	listen   string
 	args     []string
 	env      []string
-	usualOps bool
 }
 
 type option func(*settings)
@@ -87,9 +76,6 @@ func withArgs(args ...string) option {
 func withEnv(vars ...string) option {
 	return func(s *settings) { s.env = append(s.env, vars...) }
 }
-
-// withBinary runs a different build.
-func withBinary(path string) option { return func(s *settings) { s.binary = path } }
 
 // withWrapper runs the binary through another program. Signals go to the whole process
 // group; a program that must not get them leaves the group, as strace does with -DDD.
@@ -120,19 +106,16 @@ func start(t testing.TB, opts ...option) *server {
 // launch is like start, for a server that may refuse to serve.
 func launch(t testing.TB, opts ...option) *server {
 	t.Helper()
-	set := settings{binary: binary, listen: "127.0.0.1:0"}
+	set := settings{listen: "127.0.0.1:0"}
 	for _, opt := range opts {
 		opt(&set)
 	}
 	if set.database == "" {
 		set.database = newDatabase(t)
 	}
-	argv := append(slices.Clone(set.wrapper), set.binary, "serve", "--listen", set.listen, "--database", databaseFlag(set.database))
+	argv := append(slices.Clone(set.wrapper), binary, "serve", "--listen", set.listen, "--database", databaseFlag(set.database))
 	argv = append(argv, set.args...)
-	env, dir := set.env, ""
-	if !set.usualOps {
-		env = append(env, "ANIMALSTORE_OPS_LISTEN=") // many run at the same time
-	}
+	env, dir := append(set.env, "ANIMALSTORE_OPS_LISTEN="), "" // many run at the same time
 	if !isURL(set.database) {
 		dir = filepath.Dir(set.database)
 	}
@@ -202,7 +185,7 @@ func (s *server) wait() int {
 	s.t.Helper()
 	select {
 	case <-s.exited:
-	case <-time.After(time.Minute):
+	case <-time.After(testenv.Deadline):
 		s.signal(syscall.SIGQUIT) // for the stacks
 		<-s.exited
 		s.t.Fatalf("the server doesn't exit.\n%s", s.output())
@@ -309,4 +292,9 @@ func startIn(t testing.TB, dir string, env []string, argv ...string) *server {
 	}()
 	t.Cleanup(s.kill)
 	return s
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

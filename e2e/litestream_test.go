@@ -3,11 +3,9 @@
 package e2e
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -39,33 +37,11 @@ func litestream(t *testing.T) string {
 	return program
 }
 
-// highestSize watches the size of a file until the returned function is called.
-func highestSize(file string) func() int64 {
-	var highest atomic.Int64
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			if info, err := os.Stat(file); err == nil {
-				highest.Store(max(highest.Load(), info.Size()))
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-	}()
-	return func() int64 {
-		cancel()
-		<-done
-		return highest.Load()
-	}
-}
-
 // TestLitestream runs Litestream beside a server under load and repeatedly kills both.
 // It must restore a state that the store was in and, after it has caught up, everything
 // that was acknowledged.
 func TestLitestream(t *testing.T) {
 	testenv.OnlySoak(t, "downloads and builds Litestream")
-	testenv.Need(t, "sqlite3")
 	program := litestream(t)
 	database := newDatabase(t)
 	key := loadKey(t, database)
@@ -74,36 +50,30 @@ func TestLitestream(t *testing.T) {
 	for round := range 4 {
 		s := start(t, onDatabase(database))
 		beside := startProgram(t, program, "replicate", database, replica)
-		size := highestSize(database + "-wal")
-		slowest := watchWrites(t, s, key)
 		stop := make(chan struct{})
 		writers := l.write(t, s, key, stop)
 		time.Sleep(10 * time.Second) // of full load
-		if round < 3 {
-			wait := slowest()
-			if round%2 == 0 { // alternate which one is killed first
-				beside.kill()
-				s.kill()
-			} else {
-				s.kill()
-				beside.kill()
-			}
+		if round == 3 {
 			close(stop)
 			writers.Wait()
-			sent, _ := l.counts()
-			wantReplica(t, program, replica, make([]int, len(sent)), sent)
-			t.Logf("round %d: the log had up to %d MB, the slowest write took %v", round, size()>>20, wait)
-			continue
+			sent, acknowledged := l.counts()
+			s.stop()
+			beside.signal(syscall.SIGTERM) // it sends the rest before it ends
+			beside.wait()
+			wantReplica(t, program, replica, acknowledged, sent)
+			break
 		}
-		wait := slowest()
+		if round%2 == 0 { // alternate which one is killed first
+			beside.kill()
+			s.kill()
+		} else {
+			s.kill()
+			beside.kill()
+		}
 		close(stop)
 		writers.Wait()
-		sent, acknowledged := l.counts()
-		s.stop()
-		beside.signal(syscall.SIGTERM) // it sends the rest before it ends
-		beside.wait()
-		wantReplica(t, program, replica, acknowledged, sent)
-		t.Logf("round %d: the log had up to %d MB, the slowest write took %v; %v pets acknowledged", round, size()>>20, wait, acknowledged)
+		sent, _ := l.counts()
+		wantReplica(t, program, replica, make([]int, len(sent)), sent)
 	}
 }
 
@@ -113,9 +83,6 @@ func wantReplica(t *testing.T, program, replica string, least, most []int) {
 	restored := newDatabase(t)
 	if out, err := exec.Command(program, "restore", "-o", restored, replica).CombinedOutput(); err != nil {
 		t.Fatalf("litestream restore: %v\n%s", err, out)
-	}
-	if out, err := exec.Command("sqlite3", restored, "DELETE FROM pets WHERE name = 'watched'").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
 	}
 	wantState(t, restored, least, most)
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // load is a number of clients that add pets to a server, which may fail meanwhile. It
@@ -16,7 +15,6 @@ import (
 type load struct {
 	acknowledged atomic.Int64
 	unanswered   atomic.Int64 // requests with an unknown outcome
-	slowest      atomic.Int64 // nanoseconds a response took
 
 	over     atomic.Bool // responses no longer count
 	stopping chan struct{}
@@ -60,16 +58,10 @@ func startLoad(t *testing.T, s *server, key string, clients int, label string, s
 
 // add sends one pet. It returns an error for a response that must never be sent.
 func (l *load) add(c *client, want pet) error {
-	begun := time.Now()
 	a, err := c.try("POST", "/v1/pets", newPetBody(want.Name, want.CategoryID, want.Status))
 	if err != nil {
 		l.unanswered.Add(1)
 		return nil
-	}
-	for took := int64(time.Since(begun)); ; {
-		if old := l.slowest.Load(); took <= old || l.slowest.CompareAndSwap(old, took) {
-			break
-		}
 	}
 	switch a.status {
 	case 201:
@@ -114,51 +106,4 @@ func (l *load) stop() []pet {
 	close(l.stopping)
 	l.clients.Wait()
 	return l.pets
-}
-
-// A test that bounds how long something may take adds the time that a busy machine
-// needs for something simple meanwhile.
-
-// watchAlive repeats GET /livez until the returned function is called, which returns
-// how long the slowest response took.
-func watchAlive(t *testing.T, s *server) (slowest func() time.Duration) {
-	t.Helper()
-	return watch(t, newClient(t, s, ""), 200, "GET", "/livez", "")
-}
-
-// watchWrites is like watchAlive, for a request that waits for the disk.
-func watchWrites(t *testing.T, s *server, key string) (slowest func() time.Duration) {
-	t.Helper()
-	return watch(t, newClient(t, s, key), 201, "POST", "/v1/pets", newPetBody("watched", 1, "sold"))
-}
-
-func watch(t *testing.T, c *client, want int, method, path, body string) (slowest func() time.Duration) {
-	stop, stopped := make(chan struct{}), make(chan time.Duration, 1)
-	go func() {
-		var longest time.Duration
-		defer func() { stopped <- longest }()
-		for {
-			begun := time.Now()
-			a, err := c.try(method, path, body)
-			if t.Context().Err() != nil {
-				return // the test has ended, and the server with it
-			}
-			if err != nil || a.status != want {
-				t.Errorf("%s %s: got %d %s, %v, want %d", method, path, a.status, a.body, err, want)
-				return
-			}
-			longest = max(longest, time.Since(begun))
-			select {
-			case <-stop:
-				return
-			case <-t.Context().Done():
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-	}()
-	return func() time.Duration {
-		close(stop)
-		return <-stopped
-	}
 }

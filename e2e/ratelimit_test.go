@@ -1,69 +1,72 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/ratelimit/redistest"
 	"animalstore/internal/testenv"
 )
 
-// standing is the response of GET /v1/limits.
-type standing struct {
-	Minute, Day window
-	Strikes     struct{ Count int64 }
-	Ban         struct{ Level int64 }
-}
-
-type window struct {
-	Limit, Remaining int64
-	Reset            time.Time
-}
-
-func (c *client) limits(t testing.TB) standing {
+// provokeBan sends requests, ignoring the responses, until the key is banned. It
+// returns the end of the ban from X-RateLimit-Reset.
+func (c *client) provokeBan(t testing.TB) (end string) {
 	t.Helper()
-	a := c.get(t, "/v1/limits")
-	wantStatus(t, a, 200, "")
-	var s standing
-	if err := json.Unmarshal([]byte(a.body), &s); err != nil {
-		t.Fatalf("%v in %s", err, a.body)
-	}
-	return s
-}
-
-// keyID is the id of the key with this name.
-func keyID(t testing.TB, database, name string) string {
-	t.Helper()
-	var all []struct {
-		ID   int64
-		Name string
-	}
-	list := run(t, "keys", "list", "--json", "--database", "sqlite:"+database)
-	if err := json.Unmarshal([]byte(list.stdout), &all); err != nil {
-		t.Fatalf("keys list: %v\n%s%s", err, list.stdout, list.stderr)
-	}
-	for _, k := range all {
-		if k.Name == name {
-			return strconv.FormatInt(k.ID, 10)
+	testenv.Eventually(t, "a client that never waits is banned", func() bool {
+		for range 20 {
+			if a := c.get(t, "/v1/pets?limit=1"); strings.Contains(a.body, "key_banned") {
+				wantStatus(t, a, 429, "key_banned")
+				end = a.header.Get("X-RateLimit-Reset")
+				return true
+			}
 		}
-	}
-	t.Fatalf("no key is called %s:\n%s", name, list.stdout)
-	return ""
+		return false
+	})
+	return end
 }
 
-// command runs a keys command that must succeed.
-func command(t testing.TB, database string, args ...string) result {
+// wantBanned checks that a server refuses a key until the given second.
+func wantBanned(t testing.TB, when string, s *server, key, end string) {
 	t.Helper()
-	r := run(t, append(append([]string{"keys"}, args...), "--database", "sqlite:"+database)...)
-	if r.code != 0 {
-		t.Fatalf("keys %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
+	a := newClient(t, s, key).get(t, "/v1/pets")
+	if got := a.header.Get("X-RateLimit-Reset"); !strings.Contains(a.body, "key_banned") || got != end {
+		t.Errorf("%s: got %d %s until %s, want the ban until %s", when, a.status, a.body, got, end)
 	}
-	return r
+}
+
+// TestLimitsSurvive: a ban survives the end of the server, however it ends, and counts
+// survive a clean shutdown. An operator can lift a ban within a second.
+func TestLimitsSurvive(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	awayFromMidnight(t)
+	s := start(t)
+	key := newKey(t, s.database, "--name", "hasty", "--plan", "enterprise", "--per-minute", "1", "--per-day", "1000")
+	id := keyID(t, s.database, "hasty")
+	end := newClient(t, s, key).provokeBan(t)
+	testenv.Eventually(t, "the ban is saved", func() bool { return strings.Contains(command(t, s.database, "show", id).stdout, "until") })
+	s.kill()
+	s = start(t, onDatabase(s.database))
+	wantBanned(t, "after a kill", s, key, end)
+
+	counted := newKey(t, s.database, "--name", "counted", "--plan", "pro")
+	for range 17 {
+		wantStatus(t, newClient(t, s, counted).get(t, "/v1/pets"), 200, "")
+	}
+	s.stop()
+	s = start(t, onDatabase(s.database))
+	wantBanned(t, "after SIGTERM", s, key, end)
+	if a := newClient(t, s, counted).get(t, "/v1/limits"); !strings.Contains(a.body, fmt.Sprint(`"remaining":`, 10_000-18)) {
+		t.Errorf("got %s, want 18 requests of the day counted", a.body)
+	}
+
+	command(t, s.database, "unban", id)
+	c := newClient(t, s, key)
+	seenWithinASecond(t, "the ban is lifted", time.Now(), func() bool { return !strings.Contains(c.get(t, "/v1/pets").body, "key_banned") })
 }
 
 // awayFromMidnight waits if a day (UTC) is about to end, which would reset the count
@@ -76,130 +79,97 @@ func awayFromMidnight(t testing.TB) {
 	}
 }
 
-// untilItEnds sends SIGTERM to a server and then requests until it is gone. It calls
-// answered with each response: the last ones were sent after everything else was saved.
-func untilItEnds(t testing.TB, s *server, c *client, path string, answered func(response)) {
-	t.Helper()
-	s.signal(syscall.SIGTERM)
-	for n := 0; ; n++ {
-		a, err := c.try("GET", path, "")
-		if err != nil {
-			if n == 0 {
-				t.Error("nothing was answered after the signal: the load is too light")
-			}
-			break
-		}
-		answered(a)
-	}
-	if code := s.wait(); code != 0 {
-		t.Errorf("exit code %d after SIGTERM, want 0.\n%s", code, s.output())
-	}
-}
+const (
+	fallbackNow       = "animalstore_limit_fallback"
+	fallbackDecisions = "animalstore_limit_fallback_decisions_total"
+	sharedDecisions   = "animalstore_limit_shared_decisions_total"
+)
 
-// TestCountsSurviveTermination: a clean shutdown loses no count.
-func TestCountsSurviveTermination(t *testing.T) {
-	t.Parallel()
-	awayFromMidnight(t)
-	s := start(t)
-	const limit = 1_000_000
-	key := newKey(t, s.database, "--name", "counted", "--plan", "enterprise", "--per-minute", fmt.Sprint(limit), "--per-day", fmt.Sprint(limit))
-	used := int64(0)
-	var minute window
-	for round := range 3 {
-		c := newClient(t, s, key)
-		for range 17 + round {
-			wantStatus(t, c.get(t, "/v1/pets"), 200, "")
-			used++
-		}
-		got := c.limits(t)
-		used++
-		if got.Day.Remaining != limit-used {
-			t.Errorf("round %d: %d of the day remain, want %d", round, got.Day.Remaining, limit-used)
-		}
-		// On a slow machine the minute may be over; the day cannot be.
-		if got.Minute.Reset.Equal(minute.Reset) && got.Minute.Remaining != limit-used {
-			t.Errorf("round %d: %d of the minute remain, want %d", round, got.Minute.Remaining, limit-used)
-		}
-		minute = got.Minute
-		untilItEnds(t, s, c, "/v1/pets", func(a response) {
-			wantStatus(t, a, 200, "")
-			used++
-		})
-		s = start(t, onDatabase(s.database))
-	}
-}
-
-// provokeBan sends requests, ignoring the responses, until the key is banned. It
-// returns the end of the ban from X-RateLimit-Reset.
-func (c *client) provokeBan(t testing.TB) (end string) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if a := c.get(t, "/v1/pets?limit=1"); strings.Contains(a.body, "key_banned") {
-			wantStatus(t, a, 429, "key_banned")
-			return a.header.Get("X-RateLimit-Reset")
-		}
-	}
-	t.Fatal("a client that never waits isn't banned after 2 minutes")
-	return ""
-}
-
-// TestBanSurvives: a ban survives the end of the server, however it ends, with the same
-// end time, and an operator can lift it within a second.
-func TestBanSurvives(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	key := newKey(t, s.database, "--name", "hasty", "--plan", "enterprise", "--per-minute", "1", "--per-day", "1000")
-	id := keyID(t, s.database, "hasty")
-	end := newClient(t, s, key).provokeBan(t)
-	same := func(when string) {
-		t.Helper()
-		a := newClient(t, s, key).get(t, "/v1/pets")
-		if !strings.Contains(a.body, "key_banned") || a.header.Get("X-RateLimit-Reset") != end {
-			t.Errorf("%s: got %d %s until %s, want the ban until %s", when, a.status, a.body, a.header.Get("X-RateLimit-Reset"), end)
-		}
-	}
-	show := func() string { return command(t, s.database, "show", id).stdout }
-	testenv.Eventually(t, "the ban is saved", func() bool { return strings.Contains(show(), "until") })
-	s.kill()
-	s = start(t, onDatabase(s.database))
-	same("after a kill")
-	s.stop()
-	s = start(t, onDatabase(s.database))
-	same("after SIGTERM")
-
-	c := newClient(t, s, key)
-	command(t, s.database, "unban", id)
-	seenWithinASecond(t, "the ban is lifted", func() bool {
-		return !strings.Contains(c.get(t, "/v1/pets").body, "key_banned")
+// awaitShared waits until a server has asked Redis again.
+func (s *server) awaitShared() {
+	s.t.Helper()
+	testenv.Eventually(s.t, "the server shares its limits", func() bool {
+		return strings.Contains(s.metrics(), "\n"+fallbackNow+" 0\n")
 	})
-	if got := show(); !regexp.MustCompile(`Banned\s+no`).MatchString(got) {
-		t.Errorf("keys show reports a ban:\n%s", got)
-	}
-	s.stop()
-	s = start(t, onDatabase(s.database))
-	if a := newClient(t, s, key).get(t, "/v1/pets"); strings.Contains(a.body, "key_banned") {
-		t.Errorf("after a restart: got %d %s, want it to stay lifted", a.status, a.body)
+}
+
+// TestRedisGone: instances share limits through Redis. While it doesn't answer, each
+// admits at most the plan, no ban is lifted, no request fails, and all are ready.
+func TestRedisGone(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	redis := redistest.Start(t)
+	database := pgtest.Shared(t).NewDatabase(t, "")
+	instances := startInstances(t, 2, database, withOps(), withArgs("--redis", redis.URL()))
+	rude := newKey(t, database, "--name", "rude", "--plan", "enterprise", "--per-minute", "1", "--per-day", "1000")
+	banEnd := newClient(t, instances[0].server, rude).provokeBan(t)
+	wantShared(t, database, instances, "at first")
+
+	for _, outage := range []struct {
+		name       string
+		begin, end func()
+	}{
+		{"killed", redis.Kill, redis.Restart}, // and emptied
+		{"frozen", redis.Stop, redis.Cont},
+	} {
+		outage.begin()
+		const limit = 20
+		key := newKey(t, database, "--name", outage.name, "--plan", "enterprise", "--per-minute", strconv.Itoa(limit), "--per-day", "1000")
+		for i, in := range instances {
+			wantBanned(t, outage.name, in.server, rude, banEnd)
+			if n := admitted(t, in.server, key, limit+5); n > limit {
+				t.Errorf("%s: instance %d admitted %d, want at most %d", outage.name, i, n, limit)
+			}
+			if in.metric(fallbackNow) != 1 || in.metric(fallbackDecisions) == 0 || in.metric("animalstore_redis_failures_total") == 0 {
+				t.Errorf("%s: the metrics of instance %d don't show that Redis is gone", outage.name, i)
+			}
+			wantStatus(t, newClient(t, in.server, "").get(t, "/readyz"), 200, "")
+		}
+		outage.end()
+		for _, in := range instances {
+			in.awaitShared()
+			wantBanned(t, outage.name+", and back", in.server, rude, banEnd)
+		}
+		wantShared(t, database, instances, "after Redis was "+outage.name)
 	}
 }
 
-// TestTrustedProxies: the flag decides whose X-Forwarded-For is used.
-func TestTrustedProxies(t *testing.T) {
-	t.Parallel()
-	for _, flag := range []string{"127.0.0.0/8,::1", "127.0.0.1"} {
-		s := start(t, withArgs("--trusted-proxies", flag))
-		c := newClient(t, s, "")
-		for i, hop := range []string{"203.0.113.1", "203.0.113.2", "6.6.6.6, 203.0.113.1"} {
-			want := []string{"2999", "2999", "2998"}[i]
-			if a := c.do(t, "GET", "/v1/pets", "", "X-Forwarded-For", hop); a.header.Get("X-RateLimit-Remaining") != want {
-				t.Errorf("%s by %s: %s remain, want %s", hop, flag, a.header.Get("X-RateLimit-Remaining"), want)
-			}
+// admitted sends requests, and returns how many were admitted. The others must be refused
+// because of the limit.
+func admitted(t testing.TB, s *server, key string, requests int) (n int) {
+	t.Helper()
+	c := newClient(t, s, key)
+	for range requests {
+		if a := c.get(t, "/v1/pets"); a.status == 200 {
+			n++
+		} else {
+			wantStatus(t, a, 429, "rate_limit_exceeded")
 		}
 	}
-	s := start(t)
-	for i := range 3 {
-		a := newClient(t, s, "").do(t, "GET", "/v1/pets", "", "X-Forwarded-For", fmt.Sprint("203.0.113.", i))
-		if got, want := a.header.Get("X-RateLimit-Remaining"), fmt.Sprint(2999-i); got != want {
-			t.Errorf("no trusted proxies: %s remain, want %s", got, want)
+	return n
+}
+
+// wantShared checks that all instances together admit exactly the limit of a new key. On
+// a busy machine, an instance may fall back in the middle, and the key is tried again.
+func wantShared(t testing.TB, database string, instances []*instance, when string) {
+	t.Helper()
+	const limit = 30
+	for attempt := range 20 {
+		key := newKey(t, database, "--name", fmt.Sprint(when, attempt), "--plan", "enterprise", "--per-minute", strconv.Itoa(limit), "--per-day", "1000")
+		n, alone := 0, 0.0
+		for _, in := range instances {
+			in.awaitShared()
+			alone -= in.metric(fallbackDecisions)
+			n += admitted(t, in.server, key, limit-10)
+			alone += in.metric(fallbackDecisions)
 		}
+		if alone > 0 {
+			continue
+		}
+		if n != limit || instances[0].metric(sharedDecisions) == 0 {
+			t.Errorf("%s: got %d admitted by all instances, want %d", when, n, limit)
+		}
+		return
 	}
+	t.Errorf("%s: Redis was too slow in every attempt", when)
 }

@@ -59,7 +59,6 @@ type syscallEvent struct {
 	begins   bool
 	ends     bool
 	returned int64
-	injected bool
 }
 
 var (
@@ -100,7 +99,6 @@ func readTrace(t *testing.T, file string, f func(syscallEvent)) {
 		} else if end := traceEnd.FindStringSubmatch(line[max(0, len(line)-100):]); end != nil {
 			e.ends = true
 			e.returned, _ = strconv.ParseInt(end[1], 10, 64)
-			e.injected = strings.HasSuffix(line, "(INJECTED)")
 		}
 		f(e)
 	}

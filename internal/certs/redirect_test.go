@@ -10,7 +10,7 @@ import (
 )
 
 // TestRedirect: plain HTTP redirects to the same path over HTTPS, but only to hosts of
-// the certificate, whatever the request claims.
+// the certificate, regardless of what the request claims.
 func TestRedirect(t *testing.T) {
 	dir := t.TempDir()
 	newPair(t, 1, time.Hour).write(t, dir)

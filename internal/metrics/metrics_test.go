@@ -61,15 +61,3 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkMetrics(b *testing.B) {
-	m := New("v1.2.3")
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			m.Begin()
-			m.Limited("")
-			m.End("GET", "/v1/pets/{petId}", 200, time.Millisecond)
-		}
-	})
-}

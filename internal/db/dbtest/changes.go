@@ -1,7 +1,6 @@
 package dbtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -169,36 +168,4 @@ func changesAtOnce(t *testing.T, d db.DB) {
 	if len(parts) != 1+callers*each {
 		t.Errorf("got %d changes, want %d", len(parts)-1, callers*each)
 	}
-}
-
-func cancelledChanges(t *testing.T, d db.DB) {
-	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "kept", CategoryID: 1})
-	other := mustCreatePet(t, d, animalstore.NewPet{Name: "ordered", CategoryID: 1})
-	order := mustPlaceOrder(t, d, other.ID)
-	for name, write := range map[string]func(context.Context) error{
-		"UpdatePet": func(ctx context.Context) error {
-			_, err := d.UpdatePet(ctx, pet.ID, func(p *animalstore.Pet, _ bool) error { p.Name = "never"; return nil })
-			return err
-		},
-		"DeletePet":  func(ctx context.Context) error { return d.DeletePet(ctx, pet.ID, allow) },
-		"PlaceOrder": func(ctx context.Context) error { _, _, err := d.PlaceOrder(ctx, pet.ID, noon, nil); return err },
-		"UpdateOrder": func(ctx context.Context) error {
-			_, err := d.UpdateOrder(ctx, order.ID, func(o *animalstore.Order) error { return o.Move(animalstore.OrderApproved, noon) })
-			return err
-		},
-		"PutCategory": func(ctx context.Context) error {
-			_, err := d.PutCategory(ctx, animalstore.Category{ID: 1, Name: "never"}, noCheck)
-			return err
-		},
-		"DropIdempotencyRecords": func(ctx context.Context) error { _, err := d.DropIdempotencyRecords(ctx, noon, 1); return err },
-	} {
-		for range 20 {
-			if err := write(cancelled(t)); !errors.Is(err, context.Canceled) {
-				t.Fatalf("%s: %v, want context.Canceled", name, err)
-			}
-		}
-	}
-	wantPet(t, d, pet)
-	wantOrder(t, d, order)
-	wantCategories(t, d, animalstore.Category{ID: 1})
 }

@@ -148,41 +148,6 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	if err != nil || next == nil || next.WebhookID != two.ID || next.ID == stale[0].ID || next.Lease != after(2*time.Minute) {
 		t.Fatalf("got %v, %v, want another delivery to the same webhook", next, err)
 	}
-	finishEach(t, d, two.ID, seen[stale[1].ID], append([]db.ClaimedDelivery{*next}, stale[1:4]...))
-}
-
-// finishEach finishes the claimed deliveries of a webhook with various results,
-// including one for a claim that has ended. It expects one new claim for each result
-// that counts.
-func finishEach(t *testing.T, d db.DB, webhookID int64, ended *db.ClaimedDelivery, claimed []db.ClaimedDelivery) {
-	t.Helper()
-	now := after(61 * time.Second)
-	if next, disabled, err := d.FinishDelivery(t.Context(), ended.Result(animalstore.Attempt{Time: now, Status: new(500)}, 0, 0), now, after(2*time.Minute)); next != nil || disabled != "" || err != nil {
-		t.Errorf("a claim that has ended: got %v, %q, %v, want nothing", next, disabled, err)
-	}
-	due := len(deliveriesOf(t, d, webhookID, animalstore.DeliveryPending)) - db.MaxInFlight
-	for i := range claimed {
-		status := 204
-		if i == 1 {
-			status = 503
-		}
-		r := claimed[i].Result(animalstore.Attempt{Time: now, Status: &status}, 0.5, 0)
-		next, disabled, err := d.FinishDelivery(t.Context(), r, now, after(2*time.Minute))
-		if err != nil || disabled != "" || (next != nil) != (i < due) {
-			t.Errorf("result %d: got %v, %q, %v, want another delivery: %t", i, next, disabled, err, i < due)
-		}
-		if next != nil && slices.ContainsFunc(claimed, func(c db.ClaimedDelivery) bool { return c.ID == next.ID }) {
-			t.Errorf("%s was claimed again", next)
-		}
-		all := deliveriesOf(t, d, webhookID, r.State)
-		at := slices.IndexFunc(all, func(d animalstore.Delivery) bool { return d.ID == r.Delivery.ID })
-		if at < 0 || len(all[at].Attempts) != 1 || *all[at].Attempts[0].Status != *r.Status || all[at].NextAttemptAt != r.Next {
-			t.Errorf("result %d: got %+v, want %+v", i, all, r)
-		}
-	}
-	if webhook, err := d.Webhook(t.Context(), webhookID); err != nil || webhook.LastDeliveredAt != now || webhook.LastFailedAt != now {
-		t.Errorf("the webhook is %+v, %v, want it to have delivered and failed at %s", webhook, err, now)
-	}
 }
 
 func attemptsAreStored(t *testing.T, d db.DB) {

@@ -28,11 +28,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestEnginesAgree runs random sequences of all operations by one caller, with a fixed
-// clock: both engines must return the same results. Ids are compared by their order,
+// TestEnginesAgree runs random sequences of the operations that the model doesn't know, by one
+// caller, with a fixed clock: both engines must return the same results. Ids are compared by their order,
 // because an engine may skip some.
 func TestEnginesAgree(t *testing.T) {
-	file, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Serve: true})
+	file, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Serve: true, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,6 @@ func TestEnginesAgree(t *testing.T) {
 	}
 	defer server.Close()
 	both := [2]*numbered{{db: file}, {db: server}}
-	called := map[string]int{}
 	steps := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }
@@ -63,17 +62,11 @@ func TestEnginesAgree(t *testing.T) {
 					return drawn[position-1]
 				}, steps)
 			}
-			called[call.name]++
 			if !reflect.DeepEqual(results[0], results[1]) {
 				rt.Fatalf("%s%v\nSQLite     %+v\nPostgreSQL %+v", call.name, drawn, results[0], results[1])
 			}
 		}
 	})
-	for _, call := range calls {
-		if called[call.name] < 5 && !testing.Short() { // a fifth of the sequences may lack some
-			t.Errorf("%s was called %d times, want at least 5", call.name, called[call.name])
-		}
-	}
 	checkAgreement(t, server)
 }
 
@@ -128,18 +121,8 @@ func (n *numbered) places(got any) any {
 	case animalstore.Pet:
 		v.ID = place(n.pets, v.ID)
 		return v
-	case []animalstore.Pet:
-		for i := range v {
-			v[i].ID = place(n.pets, v[i].ID)
-		}
-		return v
 	case animalstore.Order:
 		v.ID, v.PetID = place(n.orders, v.ID), place(n.pets, v.PetID)
-		return v
-	case []animalstore.Order:
-		for i := range v {
-			v[i] = n.places(v[i]).(animalstore.Order)
-		}
 		return v
 	case animalstore.Photo:
 		v.ID, v.PetID = place(n.photos, v.ID), place(n.pets, v.PetID)
@@ -193,7 +176,7 @@ func drawCategory(draw func(int) int) int64 {
 
 func drawHash(draw func(int) int) db.KeyHash { return hashOf(fmt.Sprint(draw(40))) }
 
-// calls are all methods of [db.DB] that return something.
+// calls are those operations, and what they need.
 var calls = []call{
 	{"CreatePet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		p := animalstore.NewPet{Name: fmt.Sprint("pet ", n.step), CategoryID: drawCategory(draw), Status: drawStatus(draw)}
@@ -203,35 +186,8 @@ var calls = []call{
 		}
 		return []any{pet, replayed}, err
 	}},
-	{"Pet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		return n.db.Pet(ctx, some(n.pets, draw))
-	}},
-	{"UpdatePet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		status, category, seen := drawStatus(draw), drawCategory(draw), false
-		pet, err := n.db.UpdatePet(ctx, some(n.pets, draw), func(p *animalstore.Pet, ordered bool) error {
-			seen, p.CategoryID = ordered, category
-			if status == "" {
-				return errNotNow
-			}
-			return p.SetStatus(status, ordered)
-		})
-		return []any{pet, seen}, err
-	}},
 	{"DeletePet", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		return nil, n.db.DeletePet(ctx, some(n.pets, draw), (*animalstore.Pet).CheckRemovable)
-	}},
-	{"Pets", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		q := db.PetQuery{Limit: 1 + draw(12), Status: drawStatus(draw)}
-		if draw(2) == 0 {
-			q.CategoryID = new(drawCategory(draw))
-		}
-		if draw(3) == 0 {
-			q.Before = some(n.pets, draw)
-		}
-		if draw(3) == 0 {
-			q.IDs = []int64{some(n.pets, draw), some(n.pets, draw), some(n.pets, draw)}
-		}
-		return n.db.Pets(ctx, q)
 	}},
 	{"AddPhoto", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		retry := n.retry(draw)
@@ -270,51 +226,9 @@ var calls = []call{
 		}
 		return []any{order, replayed}, err
 	}},
-	{"Order", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		return n.db.Order(ctx, some(n.orders, draw))
-	}},
-	{"Orders", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		q := db.OrderQuery{Limit: 1 + draw(12), Status: oneOf(draw, append(animalstore.OrderStatuses, "")...)}
-		if draw(2) == 0 {
-			q.PetID = some(n.pets, draw)
-		}
-		if draw(3) == 0 {
-			q.Before = some(n.orders, draw)
-		}
-		return n.db.Orders(ctx, q)
-	}},
 	{"UpdateOrder", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		to := oneOf(draw, animalstore.OrderStatuses...)
 		return n.db.UpdateOrder(ctx, some(n.orders, draw), func(o *animalstore.Order) error { return o.Move(to, later) })
-	}},
-	{"Category", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		return n.db.Category(ctx, drawCategory(draw)+int64(draw(2)))
-	}},
-	{"Categories", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		q := db.CategoryQuery{Limit: 1 + draw(4)}
-		if draw(2) == 0 {
-			q.After = new(drawCategory(draw))
-		}
-		return n.db.Categories(ctx, q)
-	}},
-	{"PutCategory", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		c := animalstore.Category{ID: drawCategory(draw) + int64(draw(3)), Name: fmt.Sprint("category ", n.step)}
-		refuse, before := draw(4) == 0, animalstore.Category{}
-		created, err := n.db.PutCategory(ctx, c, func(b *animalstore.Category) error {
-			if b != nil {
-				before = *b
-			}
-			if refuse {
-				return errNotNow
-			}
-			return nil
-		})
-		return []any{created, before}, err
-	}},
-	{"DropIdempotencyRecords", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		// All at once, because the order of records with the same time is undefined.
-		dropped, err := n.db.DropIdempotencyRecords(ctx, still(draw), 1000)
-		return dropped, err
 	}},
 	{"CreateKey", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		key, err := n.db.CreateKey(ctx, drawKey(n, draw), drawHash(draw), still(draw))
@@ -384,9 +298,6 @@ var calls = []call{
 	{"Usage", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		return n.db.Usage(ctx, some(n.keys, draw), still(draw))
 	}},
-	{"DropUsage", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		return n.db.DropUsage(ctx, still(draw), 1000)
-	}},
 	{"LimitState", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		return n.db.LimitState(ctx, some(n.keys, draw))
 	}},
@@ -400,38 +311,6 @@ var calls = []call{
 		}
 		return nil, n.db.SaveLimitStates(ctx, states)
 	}},
-	{"Events", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		newest, err := n.db.PublishEvents(ctx)
-		for again := newest - 1; err == nil && again != newest; { // until all are published
-			again = newest
-			newest, err = n.db.PublishEvents(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
-		first, last, err := n.db.EventRange(ctx)
-		if err != nil || last != newest {
-			return nil, fmt.Errorf("range up to %d, newest %d, %w", last, newest, err)
-		}
-		q := db.EventQuery{After: max(first, newest-int64(draw(10))), Limit: 1 + draw(5)}
-		if draw(3) == 0 {
-			q.Types = oneOf(draw, []animalstore.EventType{"pet.updated", "order.created"}, []animalstore.EventType{"key.banned"})
-		}
-		events, looked, err := n.db.Events(ctx, q)
-		got := []any{first, newest, looked}
-		for _, e := range events {
-			got = append(got, e.ID, e.Type)
-		}
-		return got, err
-	}},
-	{"DropEvents", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		// The engines' times differ, so either all are older or none.
-		before := animalstore.At(time.Now().Add(time.Duration(draw(2)*2-1) * time.Hour))
-		if _, err := n.db.PublishEvents(ctx); err != nil {
-			return nil, err
-		}
-		return n.db.DropEvents(ctx, before, draw(5))
-	}},
 	{"CreateSession", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		return nil, n.db.CreateSession(ctx, db.Session{Hash: drawHash(draw), Secret: drawHash(draw), ExpiresAt: still(draw)})
 	}},
@@ -443,12 +322,6 @@ var calls = []call{
 	}},
 	{"UseForm", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
 		return nil, n.db.UseForm(ctx, drawHash(draw), still(draw))
-	}},
-	{"DropSessions", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		return n.db.DropSessions(ctx, still(draw), 1000)
-	}},
-	{"DropForms", func(ctx context.Context, n *numbered, draw func(int) int) (any, error) {
-		return n.db.DropForms(ctx, still(draw), 1000)
 	}},
 	{"Ping", func(ctx context.Context, n *numbered, _ func(int) int) (any, error) { return nil, n.db.Ping(ctx) }},
 }

@@ -2,7 +2,6 @@ package dbtest
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -305,7 +304,70 @@ func eventListsSelect(t *testing.T, d db.DB) {
 				}
 			}
 		}
+		q.After = 0
+		wantBackwards(t, d, q, matching)
 	}
+}
+
+// wantBackwards reads pages of various sizes backwards, from the newest event on, and
+// expects these events.
+func wantBackwards(t *testing.T, d db.DB, q db.EventQuery, want []animalstore.Event) {
+	t.Helper()
+	for _, q.Limit = range []int{1, 2, 100} {
+		var got []animalstore.Event // oldest first
+		for q.Before = db.LatestEvents; q.Before != 0; {
+			page, last, err := d.Events(t.Context(), q)
+			if err != nil || page == nil || len(page) > q.Limit || last >= q.Before {
+				t.Fatalf("Events(%+v) = %q, last %d, %v", q, types(page), last, err)
+			}
+			slices.Reverse(page)
+			got, q.Before = append(page, got...), last
+		}
+		if !slices.Equal(types(got), types(want)) {
+			t.Errorf("%+v: got %q, want %q", q, types(got), types(want))
+		}
+	}
+}
+
+// manyEvents: a query for few of many events examines a limited number of them at a time,
+// in both directions. But the events of one resource come in one call, without those of
+// other resources with the same id.
+func manyEvents(t *testing.T, d db.DB) {
+	pet := mustCreatePet(t, d, rex)
+	mustPutCategory(t, d, animalstore.Category{ID: pet.ID, Name: "with the id of the pet"})
+	together(t, 16, func(int) error {
+		for range (db.MaxEventsExamined + 200) / 16 {
+			if _, _, err := d.CreatePet(t.Context(), rex, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	mustCreateKey(t, d, plainKey(t, "rare"), "rare")
+	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Name = "Max" })
+	newest := mustPublish(t, d)
+
+	rare := db.EventQuery{Types: []animalstore.EventType{"key.created"}, Limit: 10}
+	got, last, err := d.Events(t.Context(), rare)
+	if err != nil || len(got) != 0 || last < 100 || last > db.MaxEventsExamined {
+		t.Fatalf("Events = %q, last %d, %v, want none, and last at most %d", types(got), last, err, db.MaxEventsExamined)
+	}
+	rare.After = last
+	if got, last, err = d.Events(t.Context(), rare); err != nil || len(got) != 1 || last != newest {
+		t.Errorf("Events = %q, last %d, %v, want the key's and %d", types(got), last, err, newest)
+	}
+	rare.After, rare.Before = 0, newest-1
+	if got, last, err := d.Events(t.Context(), rare); err != nil || len(got) != 0 || last < newest-1-db.MaxEventsExamined || last == 0 {
+		t.Errorf("Events(%+v) = %q, last %d, %v, want to stop after at most %d", rare, types(got), last, err, db.MaxEventsExamined)
+	}
+
+	of := db.EventQuery{Subject: animalstore.EventSubject("pet", pet.ID), Limit: 100}
+	want := []string{subject("pet.created", pet.ID), subject("pet.updated", pet.ID)}
+	all, last, err := d.Events(t.Context(), of)
+	if err != nil || !slices.Equal(types(all), want) || last != newest {
+		t.Fatalf("Events(%+v) = %q, last %d, %v, want %q and last %d", of, types(all), last, err, want, newest)
+	}
+	wantBackwards(t, d, of, all)
 }
 
 // eventRangeHolds: a list can start within the range, and nowhere else.
@@ -322,6 +384,12 @@ func eventRangeHolds(t *testing.T, d db.DB) {
 					_, last, err := d.Events(t.Context(), db.EventQuery{After: after, Subject: subject, Types: types, Limit: 5})
 					if inside := after >= first && after <= newest; inside && (err != nil || last < after) || !inside && !errors.Is(err, db.ErrEventsExpired) {
 						t.Errorf("Events after %d of %d to %d, subject %q, types %q: last %d, %v", after, first, newest, subject, types, last, err)
+					}
+				}
+				for _, before := range []int64{1, first + 1, newest, newest + 1, math.MaxInt64 - 1} {
+					got, _, err := d.Events(t.Context(), db.EventQuery{Before: before, Subject: subject, Types: types, Limit: 5})
+					if errors.Is(err, db.ErrEventsExpired) != (before > newest) || before <= newest && err != nil || before <= first+1 && len(got) != 0 {
+						t.Errorf("Events before %d of %d to %d, subject %q, types %q: %d events, %v", before, first, newest, subject, types, len(got), err)
 					}
 				}
 			}
@@ -346,133 +414,4 @@ func eventRangeHolds(t *testing.T, d db.DB) {
 	drop(future, 100, 0)
 	fill(t, d, 1)
 	check(10, 12)
-}
-
-// rareEvents: a query for few of many events returns early, and the next call
-// continues.
-func rareEvents(t *testing.T, d db.DB) {
-	const common = db.MaxEventsExamined + 200
-	together(t, 16, func(i int) error {
-		for range common / 16 {
-			if _, _, err := d.CreatePet(t.Context(), rex, nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	mustCreateKey(t, d, plainKey(t, "rare"), "rare")
-	newest := mustPublish(t, d)
-	q := db.EventQuery{Types: []animalstore.EventType{"key.created"}, Limit: 10}
-	got, last, err := d.Events(t.Context(), q)
-	if err != nil || len(got) != 0 || last < 100 || last > db.MaxEventsExamined {
-		t.Fatalf("Events = %q, last %d, %v, want none, and last at most %d", types(got), last, err, db.MaxEventsExamined)
-	}
-	q.After = last
-	if got, last, err = d.Events(t.Context(), q); err != nil || len(got) != 1 || last != newest {
-		t.Errorf("Events = %q, last %d, %v, want the key's and %d", types(got), last, err, newest)
-	}
-}
-
-// eventsBackwards: reading backwards from the newest event finds the same events as
-// reading forwards, whatever the filter and page size.
-func eventsBackwards(t *testing.T, d db.DB) {
-	if got, last, err := d.Events(t.Context(), db.EventQuery{Before: db.LatestEvents, Limit: 5}); err != nil || got == nil || len(got) != 0 || last != 0 {
-		t.Errorf("in a new store: %q, last %d, %v, want none", types(got), last, err)
-	}
-	pet := mustCreatePet(t, d, rex)
-	together(t, 16, func(int) error {
-		for range (db.MaxEventsExamined + 200) / 16 {
-			if _, _, err := d.CreatePet(t.Context(), rex, nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	for _, name := range []string{"Max", "Tom", "Kim"} {
-		mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Name = name })
-		mustCreateKey(t, d, plainKey(t, name), name)
-	}
-	newest := mustPublish(t, d)
-	check := func(what string, first int64) {
-		t.Helper()
-		for _, filter := range []db.EventQuery{
-			{}, {Types: []animalstore.EventType{"key.created"}}, {Types: []animalstore.EventType{"pet.created"}}, {Types: []animalstore.EventType{"webhook.created"}},
-			{Subject: "pet/1"}, {Subject: "pet/1", Types: []animalstore.EventType{"pet.updated"}}, {Subject: "pet/999999"}, {Subject: "nonsense"},
-		} {
-			for _, limit := range []int{1, 2, 100} {
-				if limit == 1 && filter.Subject == "" && len(filter.Types) == 0 {
-					continue // slow, and like 2
-				}
-				forwards, backwards := filter, filter
-				forwards.After, forwards.Limit = first, 1000
-				backwards.Before, backwards.Limit = db.LatestEvents, limit
-				var want, got []int64
-				for forwards.After < newest {
-					page, last, err := d.Events(t.Context(), forwards)
-					if err != nil {
-						t.Fatalf("%s: Events(%+v): %v", what, forwards, err)
-					}
-					for _, e := range page {
-						want = append(want, e.ID)
-					}
-					forwards.After = last
-				}
-				slices.Reverse(want)
-				for calls := 0; backwards.Before != 0; calls++ {
-					page, last, err := d.Events(t.Context(), backwards)
-					if err != nil || page == nil || len(page) > limit || last >= backwards.Before || calls > int(newest) {
-						t.Fatalf("%s: Events(%+v) = %q, last %d, %v", what, backwards, types(page), last, err)
-					}
-					for _, e := range page {
-						got = append(got, e.ID)
-					}
-					backwards.Before = last
-				}
-				if !slices.Equal(got, want) {
-					t.Errorf("%s: %+v in pages of %d: got %d ids %v, want %d ids %v", what, filter, limit, len(got), got, len(want), want)
-				}
-			}
-		}
-	}
-	check("all", 0)
-	if _, err := d.DropEvents(t.Context(), animalstore.At(time.Now().Add(time.Hour)), 20); err != nil {
-		t.Fatal(err)
-	}
-	check("after 20 were dropped", 20)
-
-	for _, test := range []struct {
-		before  int64
-		want    int
-		expired bool
-	}{{1, 0, false}, {20, 0, false}, {21, 0, false}, {22, 1, false}, {newest, 5, false}, {newest + 1, 0, true}, {math.MaxInt64 - 1, 0, true}} {
-		got, last, err := d.Events(t.Context(), db.EventQuery{Before: test.before, Limit: 5})
-		if errors.Is(err, db.ErrEventsExpired) != test.expired || err != nil && !test.expired || len(got) != test.want || test.want < 5 && last != 0 {
-			t.Errorf("Events before %d of 20 to %d: %q, last %d, %v, want %d events, expired %t", test.before, newest, types(got), last, err, test.want, test.expired)
-		}
-	}
-	rare := db.EventQuery{Before: newest - 6, Types: []animalstore.EventType{"key.created"}, Limit: 10}
-	if got, last, err := d.Events(t.Context(), rare); err != nil || len(got) != 0 || last < newest-6-db.MaxEventsExamined {
-		t.Errorf("Events(%+v) = %q, last %d, %v, want to stop after at most %d", rare, types(got), last, err, db.MaxEventsExamined)
-	}
-}
-
-// cancelledEvents: a write that never began has no event.
-func cancelledEvents(t *testing.T, d db.DB) {
-	log := &eventLog{d: d}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := d.CreatePet(ctx, rex, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("CreatePet: %v, want context.Canceled", err)
-	}
-	log.want(t, "cancelled", []string{})
-	if _, err := d.DropEvents(ctx, noon, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("DropEvents: %v, want context.Canceled", err)
-	}
-}
-
-// loadAddsNoEvents: loading sample data isn't a change that followers see.
-func loadAddsNoEvents(t *testing.T, d bulkDB) {
-	mustLoad(t, d, someRows())
-	log := &eventLog{d: d}
-	log.want(t, "load", []string{})
 }

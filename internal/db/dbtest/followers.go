@@ -65,52 +65,14 @@ func FollowWriters(t *testing.T, each int, all ...db.DB) error {
 // writeRandomly makes changes of every kind.
 func writeRandomly(ctx context.Context, d db.DB, ids *pool, seed uint64, caller, each int) error {
 	draw := rand.New(rand.NewPCG(seed, uint64(caller))).IntN
-	for n := range each {
-		if draw(8) == 0 {
-			if err := changeSomeKey(ctx, d, draw, fmt.Sprint(caller, ".", n)); err != nil {
-				return err
-			}
-			continue
-		}
-		got, err := carryOut(ctx, d, ids.operation(draw, everything))
+	for range each {
+		got, err := carryOut(ctx, d, ids.operation(draw))
 		if err != nil {
 			return err
 		}
 		ids.learn(got)
 	}
 	return nil
-}
-
-// changeSomeKey creates a key, or changes one that another caller created.
-func changeSomeKey(ctx context.Context, d db.DB, draw func(int) int, name string) error {
-	keys, err := d.Keys(ctx, db.KeyQuery{Limit: 5})
-	if err != nil {
-		return err
-	}
-	if len(keys) == 0 || draw(3) == 0 {
-		k := animalstore.NewKey{Name: name, Plan: animalstore.PlanFree, Limits: animalstore.Limits{PerMinute: 60, PerDay: 1000},
-			Permissions: animalstore.Read, Environment: animalstore.Production}
-		_, err := d.CreateKey(ctx, k, hashOf(name), noon)
-		return err
-	}
-	id := keys[draw(len(keys))].ID
-	switch draw(4) {
-	case 0:
-		_, err = d.RotateKey(ctx, id, db.KeyRotation{Hash: hashOf(name), At: noon, OldUntil: later}, nil)
-	case 1:
-		_, err = revoke(ctx, d, id, noon)
-	case 2:
-		at := int64(1 + draw(1000))
-		state := db.LimitState{BannedAt: at, BannedUntil: later.Milli() + at, BanLevel: 1}
-		err = d.SaveLimitStates(ctx, []db.KeyLimitState{{KeyID: id, LimitState: state}})
-	default:
-		_, err = d.UpdateKey(ctx, id, noon, func(k *animalstore.Key, _ bool) error { k.Name = name; return nil })
-	}
-	var coded *animalstore.Error
-	if errors.As(err, &coded) { // the key was revoked
-		return nil
-	}
-	return err
 }
 
 // follow returns all events, from the first until writing has ended and no more come.
@@ -160,7 +122,7 @@ func compareCopy(ctx context.Context, d db.DB, events []animalstore.Event) error
 	copied := map[string]string{}
 	for _, e := range events {
 		before, exists := copied[e.Subject]
-		switch created := e.Type == animalstore.PetCreated || e.Type == animalstore.OrderCreated || e.Type == animalstore.KeyCreated; {
+		switch created := e.Type == animalstore.PetCreated || e.Type == animalstore.OrderCreated; {
 		case created && exists, !created && !exists && e.Type != animalstore.CategoryUpdated:
 			return fmt.Errorf("event %s doesn't fit %q", brief(e), before)
 		case e.Type == animalstore.PetDeleted:
@@ -169,7 +131,7 @@ func compareCopy(ctx context.Context, d db.DB, events []animalstore.Event) error
 			}
 			delete(copied, e.Subject)
 			continue
-		case exists && before == string(e.Data) && e.Type != animalstore.KeyRotated:
+		case exists && before == string(e.Data):
 			return fmt.Errorf("event %s changes nothing", brief(e))
 		}
 		copied[e.Subject] = string(e.Data)
@@ -209,11 +171,7 @@ func resources(ctx context.Context, d db.DB) (map[string]string, error) {
 	for _, c := range categories {
 		stored[animalstore.EventSubject("category", c.ID)] = jsonOf(c)
 	}
-	keys, err4 := d.Keys(ctx, db.KeyQuery{Limit: 1 << 20})
-	for _, k := range keys {
-		stored[animalstore.EventSubject("key", k.ID)] = jsonOf(k)
-	}
-	return stored, errors.Join(err, err2, err3, err4)
+	return stored, errors.Join(err, err2, err3)
 }
 
 // jsonOf returns the JSON of v, whose names must not contain characters that

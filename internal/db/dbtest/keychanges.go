@@ -54,21 +54,6 @@ func keyChangesReadBack(t *testing.T, d db.DB) {
 	wantFound(t, d, "other", other)
 }
 
-func keysInPages(t *testing.T, d db.DB) {
-	var all []animalstore.Key // newest first
-	for i := range 7 {
-		all = slices.Insert(all, 0, mustCreateKey(t, d, plainKey(t, fmt.Sprint(i)), fmt.Sprint(i)))
-	}
-	for from := range all {
-		for _, limit := range []int{1, 3, 10} {
-			got, err := d.Keys(t.Context(), db.KeyQuery{Before: all[from].ID, Limit: limit})
-			if want := all[from+1 : min(from+1+limit, len(all))]; err != nil || !slices.Equal(got, want) {
-				t.Errorf("Keys before %d, limit %d: got %+v, %v, want %+v", all[from].ID, limit, got, err, want)
-			}
-		}
-	}
-}
-
 // otherAdmins: a change of a key sees whether another key of the same environment can
 // manage keys at that time.
 func otherAdmins(t *testing.T, d db.DB) {

@@ -200,6 +200,9 @@ func oneOrderWins(t *testing.T, d db.DB) {
 }
 
 func orderListsSelect(t *testing.T, d db.DB) {
+	if got := mustListOrders(t, d, db.OrderQuery{Limit: 20}); got == nil || len(got) != 0 {
+		t.Errorf("got orders %#v of an empty store, want an empty list, not nil", got)
+	}
 	var pets []animalstore.Pet
 	for i := range 4 {
 		pets = append(pets, mustCreatePet(t, d, animalstore.NewPet{Name: fmt.Sprint(i), CategoryID: 1}))

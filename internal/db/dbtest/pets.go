@@ -33,7 +33,11 @@ func petReadsBack(t *testing.T, d db.DB) {
 		want = append(want, animalstore.NewPet{Name: "status", CategoryID: 1, Status: status})
 	}
 	for _, p := range want {
-		created := mustCreatePet(t, d, p)
+		sent := p
+		if p.Name == "status" && p.Status == animalstore.PetAvailable {
+			sent.Status = "" // the default
+		}
+		created := mustCreatePet(t, d, sent)
 		wantPet := animalstore.Pet{ID: created.ID, Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
 		if created != wantPet || created.ID <= 0 {
 			t.Errorf("CreatePet(%+v) = %+v, want the same with a positive id", p, created)
@@ -50,14 +54,6 @@ func petReadsBack(t *testing.T, d db.DB) {
 	}
 }
 
-func statusDefaults(t *testing.T, d db.DB) {
-	created := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-	got, err := d.Pet(t.Context(), created.ID)
-	if err != nil || got != created || got.Status != animalstore.PetAvailable {
-		t.Errorf("created %+v, read %+v, %v; want the same and available", created, got, err)
-	}
-}
-
 func petNotFound(t *testing.T, d db.DB) {
 	last := fill(t, d, 1)[0].ID
 	for _, id := range []int64{0, -1, last + 1, math.MaxInt64, math.MinInt64} {
@@ -70,17 +66,10 @@ func petNotFound(t *testing.T, d db.DB) {
 	}
 }
 
-func listOrder(t *testing.T, d db.DB) {
+func listSelects(t *testing.T, d db.DB) {
 	if got := mustList(t, d, db.PetQuery{Limit: 10}); len(got) != 0 {
 		t.Errorf("an empty store lists %+v", got)
 	}
-	all := fill(t, d, 30)
-	if got := mustList(t, d, db.PetQuery{Limit: 1000}); !slices.Equal(got, all) {
-		t.Errorf("got  %+v\nwant %+v", got, all)
-	}
-}
-
-func listSelects(t *testing.T, d db.DB) {
 	all := fill(t, d, 60)
 	befores := []int64{0, 1, all[len(all)-1].ID, all[len(all)/2].ID, all[0].ID, all[0].ID + 1, math.MaxInt64}
 	some := []int64{all[40].ID, all[3].ID, all[3].ID, all[59].ID, all[17].ID, all[18].ID, all[19].ID, math.MaxInt64, math.MinInt64, 0, -1}
@@ -139,22 +128,6 @@ func listIsOneState(t *testing.T, d db.DB) {
 			if ofA != ofB && ofA != ofB+1 {
 				t.Fatalf("%s has %d and %d, which the store never had together", name, ofA, ofB)
 			}
-		}
-	}
-}
-
-func noOrders(t *testing.T, d db.DB) {
-	pet := fill(t, d, 1)[0]
-	for _, q := range []db.OrderQuery{
-		{Limit: 20},
-		{Limit: 1, Before: 5},
-		{Limit: 100, PetID: pet.ID},
-		{Limit: 100, Status: animalstore.OrderPlaced},
-		{Limit: 100, Status: animalstore.OrderDelivered, PetID: pet.ID, Before: math.MaxInt64},
-	} {
-		orders, err := d.Orders(t.Context(), q)
-		if err != nil || len(orders) != 0 || orders == nil {
-			t.Errorf("Orders(%+v) = %#v, %v, want an empty list, not nil", q, orders, err)
 		}
 	}
 }

@@ -75,30 +75,6 @@ func workIsFound(t *testing.T, d db.DB) {
 	wantWork(t, d, "one more at once", next, db.WebhookWork{Webhooks: true, Due: true, Next: animalstore.At(next.Add(time.Minute))})
 }
 
-// leasesAreExclusive has fewer deliveries than may be in flight at once, so that only
-// the lease prevents them from being claimed again.
-func leasesAreExclusive(t *testing.T, d db.DB) {
-	mustCreateWebhook(t, d, "pet.*")
-	for range 3 {
-		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-	}
-	dispatch(t, d, noon)
-	due := claim(t, d, noon)
-	if len(due) != 3 {
-		t.Fatalf("%d claimed, want 3", len(due))
-	}
-	if again := claim(t, d, after(time.Minute-time.Millisecond)); len(again) != 0 {
-		t.Errorf("%d claimed again before the lease ends", len(again))
-	}
-	next, _, err := d.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0), noon, after(time.Minute))
-	if err != nil || next != nil {
-		t.Errorf("got %v, %v, want no other: both are claimed", next, err)
-	}
-	if again := claim(t, d, after(time.Minute)); len(again) != 2 {
-		t.Errorf("%d claimed when the lease has ended, want 2", len(again))
-	}
-}
-
 func leasesAreRenewed(t *testing.T, d db.DB) {
 	webhook := mustCreateWebhook(t, d, "pet.*")
 	for range 3 {

@@ -4,11 +4,11 @@ package postgres
 
 import (
 	"io/fs"
-	"strings"
 	"testing"
 	"testing/fstest"
 
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
 )
 
 // useSecondVersion makes this program one that has a second version of the tables.
@@ -35,14 +35,14 @@ func useSecondVersion(t *testing.T) {
 func TestMigrate(t *testing.T) {
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
-	mustCreate(t, mustOpen(t, url, Options{Timeout: patient}), "Rex")
+	mustCreate(t, mustOpen(t, url, Options{Timeout: testenv.Deadline}), "Rex")
 	t.Run("to a made-up version", func(t *testing.T) {
 		useSecondVersion(t)
 		if source, err := OpenSource(t.Context(), url, false); err == nil {
 			source.Close()
 			t.Error("OpenSource opened tables that have to be migrated")
 		}
-		d := mustOpen(t, url, Options{Timeout: patient})
+		d := mustOpen(t, url, Options{Timeout: testenv.Deadline})
 		if have, known, err := Versions(t.Context(), url); have != 2 || known != 2 || err != nil {
 			t.Errorf("Versions = %d, %d, %v, want 2 twice", have, known, err)
 		}
@@ -51,10 +51,8 @@ func TestMigrate(t *testing.T) {
 		}
 		server.MustExec(t, pgtest.Name(url), "UPDATE categories SET color = 'blue'")
 	})
-	if d, err := Open(t.Context(), url, Options{}); err == nil || !strings.Contains(err.Error(), "newer animalstore") {
-		if err == nil {
-			d.Close()
-		}
-		t.Errorf("the first version opened the tables of the second: %v", err)
+	if d, err := Open(t.Context(), url, Options{}); err == nil {
+		d.Close()
+		t.Error("the first version opened the tables of the second")
 	}
 }

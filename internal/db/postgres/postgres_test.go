@@ -6,11 +6,11 @@ import (
 	"context"
 	"os"
 	"testing"
-	"time"
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/dbtest"
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -19,18 +19,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// patient is a timeout for tests that don't test timeouts, on a busy machine.
-const patient = time.Minute
+func TestContract(t *testing.T) { dbtest.Run(t, emptied(t)) }
 
-func TestContract(t *testing.T) {
-	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: patient})
-	dbtest.Run(t, func(t *testing.T) db.DB {
-		_, err := d.pool.Exec(t.Context(), pgtest.DeleteAll)
-		if err != nil {
+func TestBulkContract(t *testing.T) { dbtest.RunBulk(t, emptied(t)) }
+
+// emptied returns a function that returns the same database each time, without its rows.
+func emptied(t *testing.T) func(t *testing.T) db.DB {
+	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: testenv.Deadline})
+	return func(t *testing.T) db.DB {
+		if _, err := d.pool.Exec(t.Context(), pgtest.DeleteAll); err != nil {
 			t.Fatal(err)
 		}
 		return d
-	})
+	}
 }
 
 // mustOpen opens a database and closes it when the test ends.

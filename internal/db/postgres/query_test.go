@@ -12,6 +12,7 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -81,7 +82,7 @@ func lists() []struct {
 	orders("orders of a pet", "orders_by_pet", 4, db.OrderQuery{PetID: 1})
 	orders("delivered orders of a pet", "orders_by_pet", 1, db.OrderQuery{PetID: 1, Status: animalstore.OrderDelivered})
 	all = append(all, list{"categories", "SELECT id, name FROM categories WHERE id > $1 ORDER BY id LIMIT $2", []any{int64(5), limit}, "categories_pkey", 1})
-	all = append(all, list{"several pages", listPetPages, []any{[]int64{1000, 900, 40_000, 7, 1 << 40}, []int64{4, 4, 4, 4, 4}}, "pets_pkey", 1})
+	all = append(all, list{"several pages", listPetPages, []any{[]int64{1000, 900, 15_000, 7, 1 << 40}, []int64{4, 4, 4, 4, 4}}, "pets_pkey", 1})
 	return all
 }
 
@@ -91,8 +92,8 @@ func TestListsCostByLimit(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
-	d := mustOpen(t, url, Options{Timeout: patient})
-	const rows = 50_000
+	d := mustOpen(t, url, Options{Timeout: testenv.Deadline})
+	const rows = 20_000
 	for _, s := range []string{
 		// Sold are the oldest tenth, pending one in a thousand of the rest.
 		fmt.Sprintf(`INSERT INTO pets (folded_name, name, category_id, status)
@@ -146,7 +147,7 @@ func TestNamesCostByLimit(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
-	d := mustOpen(t, url, Options{Timeout: patient})
+	d := mustOpen(t, url, Options{Timeout: testenv.Deadline})
 	server.MustExec(t, pgtest.Name(url), `INSERT INTO pets (folded_name, name, category_id, status)
 		SELECT n, n, 1, 0 FROM (SELECT CASE WHEN n % 2 = 0 THEN 'rex' ELSE 'pet ' || n END AS n FROM generate_series(1, 50000) n) AS names`)
 	for _, analysed := range []bool{false, true} {
@@ -236,20 +237,4 @@ func literal(arg any) string {
 		return fmt.Sprint(*v)
 	}
 	return fmt.Sprint(arg)
-}
-
-// TestKeysAreFoundAmongMany: changing one key doesn't read all of them.
-func TestKeysAreFoundAmongMany(t *testing.T) {
-	t.Parallel()
-	server := pgtest.Shared(t)
-	url := server.NewDatabase(t, "")
-	d := mustOpen(t, url, Options{Timeout: patient})
-	server.MustExec(t, pgtest.Name(url), `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
-		SELECT 'key', 'free', 60, 1000, CASE WHEN n % 2500 = 0 THEN 7 ELSE 3 END, 'production', 1, 0, 0, 0, 0 FROM generate_series(1, 10000) n`)
-	for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {
-		plan := planOf(t, d, mode, lockAdmins, []any{int64(77)})
-		if touched := plan.Hit + plan.Read; touched > 60 || plan.Rows != 5 {
-			t.Errorf("%s: it found %v keys and touched %d pages, want 5 keys and at most 60", mode, plan.Rows, touched)
-		}
-	}
 }

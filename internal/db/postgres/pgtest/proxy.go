@@ -7,16 +7,13 @@ import (
 	"net"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"testing"
 )
 
-// Proxy is a proxy between clients and a server. It counts round trips and can lose a
-// response.
+// Proxy is a proxy between clients and a server that can lose a response.
 type Proxy struct {
 	listener net.Listener
 	target   string
-	turns    atomic.Int64
 
 	mu   sync.Mutex
 	lose []string
@@ -57,9 +54,6 @@ func (p *Proxy) URL(dsn string) string {
 	u.Host = p.listener.Addr().String()
 	return u.String()
 }
-
-// Turns returns how often a client started to send, which happens once per round trip.
-func (p *Proxy) Turns() int64 { return p.turns.Load() }
 
 // LoseAnswer waits for a client to send these texts, in this order on one connection.
 // It forwards the message with the last of them, discards the server's response and
@@ -111,10 +105,9 @@ type conversation struct {
 	proxy          *Proxy
 	client, server net.Conn
 
-	mu       sync.Mutex
-	speaking bool          // the client sent last
-	sent     int           // how many of the texts of LoseAnswer
-	losing   chan struct{} // not nil: the server's messages are discarded
+	mu     sync.Mutex
+	sent   int           // how many of the texts of LoseAnswer
+	losing chan struct{} // not nil: the server's messages are discarded
 }
 
 func (c *conversation) end() {
@@ -136,10 +129,6 @@ func (c *conversation) up() {
 			return
 		}
 		c.mu.Lock()
-		if !c.speaking {
-			c.speaking = true
-			c.proxy.turns.Add(1)
-		}
 		var lost chan struct{}
 		if lost, c.sent = c.proxy.loses(b[:n], c.sent); lost != nil {
 			c.losing = lost
@@ -161,7 +150,6 @@ func (c *conversation) down() {
 			return
 		}
 		c.mu.Lock()
-		c.speaking = false
 		losing := c.losing
 		c.mu.Unlock()
 		if losing != nil {

@@ -19,68 +19,33 @@ func TestValidateWebhookURL(t *testing.T) {
 			t.Errorf("%s: got %v, want it accepted", valid, err)
 		}
 	}
-	for _, test := range []struct{ url, message string }{
-		{"", "url is required"},
-		{"https://example.com/" + strings.Repeat("a", MaxWebhookURLLength), "at most 2048"},
-		{"example.com/hook", "must begin with https://"},
-		{"//example.com/hook", "must begin with https://"},
-		{"ftp://example.com/", "must begin with https://"},
-		{"file:///etc/passwd", "must begin with https://"},
-		{"gopher://example.com/", "must begin with https://"},
-		{"https:example.com", "must begin with https://"},
-		{"javascript:alert(1)", "must begin with https://"},
-		{"https://", "must name a host"},
-		{"https:///hook", "must name a host"},
-		{"https://:443/", "must name a host"},
-		{"https://user@example.com/", "user name"},
-		{"https://user:secret@example.com/", "user name"},
-		{"https://@example.com/", "user name"},
-		{"https://example.com@10.0.0.1/", "user name"},
-		{"https://example.com/#part", "fragment"},
-		{"https://example.com/#", "fragment"},
-		{"https://10.0.0.1#@example.com/", "fragment"},
-		{"https://example.com:0/", "port"},
-		{"https://example.com:65536/", "port"},
-		{"https://example.com:/", "port"},
-		{"https://example.com:080/", "port"},
-		{"https://example.com:http/", "URL in ASCII"},
-		{"https://exa mple.com/", "URL in ASCII"},
-		{" https://example.com/", "URL in ASCII"},
-		{"https://example.com/\n", "URL in ASCII"},
-		{"https://example.com\\@10.0.0.1/", "URL in ASCII"},
-		{"https://bücher.example/", "URL in ASCII"},
-		{"https://１２７.0.0.1/", "URL in ASCII"},
-		{"https://127。0。0。1/", "URL in ASCII"},
-		{"https://ⓔxample.com/", "URL in ASCII"},
-		{"https://%31%32%37.0.0.1/", "URL in ASCII"},
-		{"https://ex!ample.com/", "letters, digits"},
-		{"https://*.example.com/", "letters, digits"},
-		{"https://a..example/", "1 to 63 characters"},
-		{"https://.example/", "1 to 63 characters"},
-		{"https://" + strings.Repeat("a", 64) + ".example/", "1 to 63 characters"},
-		{"https://" + strings.Repeat("a.", 127) + "b/", "253"},
-		{"https://2130706433/", "four decimal numbers"},
-		{"https://0x7f000001/", "four decimal numbers"},
-		{"https://017700000001/", "four decimal numbers"},
-		{"https://0177.0.0.1/", "four decimal numbers"},
-		{"https://0x7f.0.0.1/", "four decimal numbers"},
-		{"https://127.0.0.0x1/", "four decimal numbers"},
-		{"https://127.1/", "four decimal numbers"},
-		{"https://127.0.1/", "four decimal numbers"},
-		{"https://0/", "four decimal numbers"},
-		{"https://127.0.0.1./", "four decimal numbers"},
-		{"https://127.0.0.01/", "four decimal numbers"},
-		{"https://256.0.0.1/", "four decimal numbers"},
-		{"https://example.1/", "four decimal numbers"},
-		{"https://example.0X/", "four decimal numbers"},
-		{"https://8.8.8.8.8/", "four decimal numbers"},
-		{"https://[fe80::1%25eth0]/", "without a zone"},
-		{"https://[127.0.0.1]/", "URL in ASCII"},
-		{"https://[::g]/", "URL in ASCII"},
-		{"https://[::1/", "URL in ASCII"},
+	for _, url := range []string{
+		"", "https://example.com/" + strings.Repeat("a", MaxWebhookURLLength),
+		// not http or https
+		"example.com/hook", "//example.com/hook", "ftp://example.com/", "file:///etc/passwd", "gopher://example.com/",
+		"https:example.com", "javascript:alert(1)",
+		// no host
+		"https://", "https:///hook", "https://:443/",
+		// a user or a fragment
+		"https://user@example.com/", "https://user:secret@example.com/", "https://@example.com/", "https://example.com@10.0.0.1/",
+		"https://example.com/#part", "https://example.com/#", "https://10.0.0.1#@example.com/",
+		// an invalid port
+		"https://example.com:0/", "https://example.com:65536/", "https://example.com:/", "https://example.com:080/", "https://example.com:http/",
+		// not a URL in ASCII
+		"https://exa mple.com/", " https://example.com/", "https://example.com/\n", "https://example.com\\@10.0.0.1/",
+		"https://bücher.example/", "https://１２７.0.0.1/", "https://127。0。0。1/", "https://ⓔxample.com/", "https://%31%32%37.0.0.1/",
+		// not a host name
+		"https://ex!ample.com/", "https://*.example.com/", "https://a..example/", "https://.example/",
+		"https://" + strings.Repeat("a", 64) + ".example/", "https://" + strings.Repeat("a.", 127) + "b/",
+		// numeric, but not four decimal numbers
+		"https://2130706433/", "https://0x7f000001/", "https://017700000001/", "https://0177.0.0.1/", "https://0x7f.0.0.1/",
+		"https://127.0.0.0x1/", "https://127.1/", "https://127.0.1/", "https://0/", "https://127.0.0.1./", "https://127.0.0.01/",
+		"https://256.0.0.1/", "https://example.1/", "https://example.0X/", "https://8.8.8.8.8/",
+		// not an IPv6 address without a zone
+		"https://[fe80::1%25eth0]/", "https://[127.0.0.1]/", "https://[::g]/", "https://[::1/",
 	} {
-		t.Run(fmt.Sprintf("%.40s", test.url), func(t *testing.T) {
-			wantMessage(t, ValidateWebhookURL(test.url), ValidationFailed, test.message)
+		t.Run(fmt.Sprintf("%.40s", url), func(t *testing.T) {
+			wantCode(t, ValidateWebhookURL(url), ValidationFailed)
 		})
 	}
 }
@@ -90,19 +55,16 @@ func TestNewWebhook(t *testing.T) {
 	if err := w.Validate(); err != nil || w.Types != "pet.*,order.*,category.*" {
 		t.Errorf("got %v and types %s, want the default", err, w.Types)
 	}
-	for _, test := range []struct {
-		webhook NewWebhook
-		message string
-	}{
-		{NewWebhook{}, "url is required"},
-		{NewWebhook{URL: w.URL, Types: "pet.sold"}, `not "pet.sold"`},
-		{NewWebhook{URL: w.URL, Types: "*"}, `not "*"`},
-		{NewWebhook{URL: w.URL, Types: "webhook.ping"}, `not "webhook.ping"`},
-		{NewWebhook{URL: w.URL, Description: strings.Repeat("é", 501)}, "at most 500"},
-		{NewWebhook{URL: w.URL, Description: "a\x00b"}, "control characters"},
-		{NewWebhook{URL: w.URL, Description: "\xff"}, "plain text"},
+	for _, webhook := range []NewWebhook{
+		{},
+		{URL: w.URL, Types: "pet.sold"},
+		{URL: w.URL, Types: "*"},
+		{URL: w.URL, Types: "webhook.ping"},
+		{URL: w.URL, Description: strings.Repeat("é", 501)},
+		{URL: w.URL, Description: "a\x00b"},
+		{URL: w.URL, Description: "\xff"},
 	} {
-		wantMessage(t, test.webhook.Validate(), ValidationFailed, test.message)
+		wantCode(t, webhook.Validate(), ValidationFailed)
 	}
 	if _, err := NewEventPatterns(nil); code(err) != ValidationFailed {
 		t.Errorf("no types: got %v, want them refused", err)
@@ -155,7 +117,7 @@ func TestWebhookPatch(t *testing.T) {
 		webhook Webhook
 		patch   WebhookPatch
 		want    Webhook
-		message string
+		code    Code
 	}{
 		{"nothing", active, WebhookPatch{}, active, ""},
 		{"the URL", active, WebhookPatch{URL: new("https://example.org")}, with(active, func(w *Webhook) { w.URL = "https://example.org" }), ""},
@@ -164,20 +126,15 @@ func TestWebhookPatch(t *testing.T) {
 		{"resume", paused, WebhookPatch{State: new(WebhookActive)}, active, ""},
 		{"enable", disabled, WebhookPatch{State: new(WebhookActive)}, active, ""},
 		{"the description of a disabled one", disabled, WebhookPatch{Description: new("shop")}, disabled, ""},
-		{"an invalid URL", active, WebhookPatch{URL: new("ftp://example.com"), Description: new("x")}, active, "must begin with https"},
-		{"no types", active, WebhookPatch{Types: new(EventPatterns(""))}, active, "at least one type"},
-		{"an unknown type", active, WebhookPatch{Types: new(EventPatterns("pet.*,cat.*"))}, active, `not "cat.*"`},
-		{"a long description", active, WebhookPatch{Description: new(strings.Repeat("x", 501))}, active, "at most 500"},
-		{"disable", active, WebhookPatch{State: new(WebhookDisabled)}, active, "state must be active or paused"},
+		{"an invalid URL", active, WebhookPatch{URL: new("ftp://example.com"), Description: new("x")}, active, ValidationFailed},
+		{"no types", active, WebhookPatch{Types: new(EventPatterns(""))}, active, ValidationFailed},
+		{"an unknown type", active, WebhookPatch{Types: new(EventPatterns("pet.*,cat.*"))}, active, ValidationFailed},
+		{"a long description", active, WebhookPatch{Description: new(strings.Repeat("x", 501))}, active, ValidationFailed},
+		{"disable", active, WebhookPatch{State: new(WebhookDisabled)}, active, ValidationFailed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := test.webhook
-			err := test.patch.Apply(&got)
-			want := ValidationFailed
-			if test.message == "" {
-				want = ""
-			}
-			wantMessage(t, err, want, test.message)
+			wantCode(t, test.patch.Apply(&got), test.code)
 			if got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}

@@ -6,12 +6,10 @@ import (
 	"crypto/tls"
 	"io"
 	"io/fs"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -194,76 +192,6 @@ func TestNotModified(t *testing.T) {
 	}
 	if a, b := fetchPage(p, "GET", "/", nil), fetchPage(newPages(animalstore.Staging, ""), "GET", "/", nil); a.Header.Get("ETag") == b.Header.Get("ETag") {
 		t.Error("two different pages have the same ETag")
-	}
-}
-
-// TestContrast: text has enough contrast for people with low vision, in both colour
-// schemes.
-func TestContrast(t *testing.T) {
-	css, err := fs.ReadFile(web, "web/base.css")
-	if err != nil {
-		t.Fatal(err)
-	}
-	light, dark, ok := strings.Cut(string(css), "@media (prefers-color-scheme: dark)")
-	if !ok {
-		t.Fatal("there is no dark scheme")
-	}
-	for scheme, text := range map[string]string{"light": light, "dark": dark} {
-		colours := map[string]float64{}
-		for _, m := range regexp.MustCompile(`--([\w-]+): #([0-9a-f]{6});`).FindAllStringSubmatch(text, -1) {
-			colours[m[1]] = luminance(t, m[2])
-		}
-		for _, pair := range []string{
-			"ink paper", "ink card", "ink code", "quiet paper", "quiet card", "accent paper", "accent card",
-			"accent accent-paper", "on-accent accent", "quiet accent-paper", "blue blue-paper", "amber amber-paper",
-			"red red-paper", "red paper", "red card",
-		} {
-			a, b, _ := strings.Cut(pair, " ")
-			if colours[a] == 0 && colours[b] == 0 {
-				t.Fatalf("%s: one of %s is missing", scheme, pair)
-			}
-			lighter, darker := max(colours[a], colours[b]), min(colours[a], colours[b])
-			if contrast := (lighter + 0.05) / (darker + 0.05); contrast < 4.5 {
-				t.Errorf("%s: %s on %s: got a contrast of %.2f, want at least 4.5", scheme, a, b, contrast)
-			}
-		}
-	}
-}
-
-// luminance is how bright a colour is, as WCAG defines it.
-func luminance(t *testing.T, colour string) (sum float64) {
-	t.Helper()
-	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-		n, err := strconv.ParseUint(colour[2*i:2*i+2], 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := float64(n) / 255
-		if c <= 0.04045 {
-			sum += weight * c / 12.92
-		} else {
-			sum += weight * math.Pow((c+0.055)/1.055, 2.4)
-		}
-	}
-	return sum
-}
-
-// TestCompressed: a page has a length and a tag in both encodings.
-func TestCompressed(t *testing.T) {
-	p := newPages(animalstore.Production, "")
-	for _, path := range []string{"/docs", "/docs/guides/callers"} {
-		plain, gzipped := fetchPage(p, "GET", path, nil), fetchPage(p, "GET", path, http.Header{"Accept-Encoding": {"gzip"}})
-		if a, b := plain.Header.Get("ETag"), gzipped.Header.Get("ETag"); a == b || a == "" || b == "" {
-			t.Errorf("%s: got the tags %s and %s, want two different ones", path, a, b)
-		}
-		content := body(t, plain)
-		if unpacked(t, gzipped) != content {
-			t.Errorf("%s: the encodings have different contents", path)
-		}
-		length, err := strconv.Atoi(gzipped.Header.Get("Content-Length"))
-		if plain.Header.Get("Content-Length") != strconv.Itoa(len(content)) || err != nil || length > len(content)/3 {
-			t.Errorf("%s: got the lengths %s and %d, want %d and less than a third of it", path, plain.Header.Get("Content-Length"), length, len(content))
-		}
 	}
 }
 

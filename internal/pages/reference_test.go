@@ -65,39 +65,6 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReferenceFields: nested fields are listed, with their description from the
-// document.
-func TestReferenceFields(t *testing.T) {
-	want := map[string]string{
-		"createPet status":        "string, one of available, pending, sold",
-		"createPet name":          "string",
-		"createKey limits.perDay": "integer, at least 1",
-		"createKey expiresAt":     "date-time or null",
-		"createKey permissions":   "array of string",
-		"rotateKey graceSeconds":  "integer, 0 to 7776000",
-		"updateOrder status":      "string, one of placed, approved, delivered, cancelled",
-	}
-	for _, o := range readReference(t) {
-		if o.Body == nil {
-			continue
-		}
-		for _, f := range o.Body.Fields {
-			name := o.ID + " " + f.Name
-			got := f.Type
-			if f.Rules != "" {
-				got += ", " + f.Rules
-			}
-			if expected, ok := want[name]; ok && got != expected {
-				t.Errorf("%s: got %q, want %q", name, got, expected)
-			}
-			delete(want, name)
-		}
-	}
-	for name := range want {
-		t.Errorf("%s isn't listed", name)
-	}
-}
-
 // TestSnippets shows what the snippets of a request with a body look like.
 func TestSnippets(t *testing.T) {
 	for _, o := range readReference(t) {
@@ -165,29 +132,5 @@ func TestReferenceIsSafe(t *testing.T) {
 	}
 	if got := strings.Count(page, " data-asks="); got != len(asks) {
 		t.Errorf("%d forms ask first, want %d", got, len(asks))
-	}
-}
-
-// TestSearch: common search words find the right operations or guides.
-func TestSearch(t *testing.T) {
-	page := html.UnescapeString(body(t, fetchPage(newPages(animalstore.Production, ""), "GET", "/docs", nil)))
-	entries := regexp.MustCompile(`(?s)id="([^"]*)" data-search="([^"]*)"|<li data-search="([^"]*)" hidden><a href="([^"]*)"`).FindAllStringSubmatch(page, -1)
-	for word, want := range map[string][]string{
-		"filter":      {"listPets", "/docs/guides/callers#lists"},
-		"429":         {"/docs/guides/callers#429"},
-		"cursor":      {"listPets", "listOrders", "/docs/guides/callers#lists"},
-		"idempotency": {"createPet", "placeOrder", "/docs/guides/callers#writes-that-are-safe-to-repeat"},
-	} {
-		var found []string
-		for _, e := range entries {
-			if strings.Contains(e[2]+e[3], word) {
-				found = append(found, e[1]+e[4])
-			}
-		}
-		for _, name := range want {
-			if !slices.Contains(found, name) {
-				t.Errorf("%s: found %q, want %s too", word, found, name)
-			}
-		}
 	}
 }

@@ -64,16 +64,8 @@ func TestSameMessagesAsTheAPI(t *testing.T) {
 	server := clienttest.New(t)
 	long := strings.Repeat("x", animalstore.MaxNameLength+1)
 	for _, line := range []string{
-		`not json`, `[]`, `"x"`, `null`, `{"name":"x"`, `{} {}`,
-		"{\"name\":\"\xff\",\"categoryId\":1}",
-		`{"name":"\ud800","categoryId":1}`,
-		`{"name":"x","name":"y","categoryId":1}`,
-		`{}`, `{"categoryId":1}`, `{"name":"x"}`, `{"Name":"x","categoryId":1}`,
-		`{"name":null,"categoryId":1}`, `{"name":1,"categoryId":1}`, `{"name":"","categoryId":1}`,
-		`{"name":"  ","categoryId":1}`, `{"name":"\u0000","categoryId":1}`, `{"name":"` + long + `","categoryId":1}`,
-		`{"name":"x","categoryId":"7"}`, `{"name":"x","categoryId":null}`, `{"name":"x","categoryId":1.5}`,
-		`{"name":"x","categoryId":9223372036854775808}`, `{"name":"x","categoryId":1e99}`,
-		`{"name":"x","categoryId":1,"status":null}`, `{"name":"x","categoryId":1,"status":""}`, `{"name":"x","categoryId":1,"status":"asleep"}`,
+		`not json`, `{} {}`, `{"name":"x","name":"y","categoryId":1}`, `{"name":"x"}`,
+		`{"name":"  ","categoryId":1}`, `{"name":"x","categoryId":1.5}`, `{"name":"x","categoryId":1,"status":"asleep"}`,
 	} {
 		got := refusals(t, line+"\n", petfile.JSONL)
 		if want := []string{apiMessage(t, server, line)}; !slices.Equal(got, want) {

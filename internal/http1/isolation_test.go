@@ -2,7 +2,6 @@ package http1
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -80,41 +79,4 @@ func TestHandlerCannotReachNextRequest(t *testing.T) {
 	if _, text := readText(t, c); !strings.HasPrefix(text, "GET /again") {
 		t.Errorf("afterwards: got %q, want GET /again", text)
 	}
-}
-
-// TestLateWritesUnderLoad: handlers return while a goroutine still writes. The writes
-// may end up in the handler's response, but never in another.
-func TestLateWritesUnderLoad(t *testing.T) {
-	var writers sync.WaitGroup
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.URL.RawQuery
-		w.Header().Set("Content-Type", "text/plain")
-		w.WriteHeader(http.StatusOK)
-		ctx, cancel := context.WithCancel(context.Background())
-		writers.Go(func() {
-			for ctx.Err() == nil {
-				io.WriteString(w, id)
-				if _, err := io.WriteString(w, id); err != nil {
-					return
-				}
-			}
-		})
-		defer cancel()
-		io.WriteString(w, id)
-	})))
-	var clients sync.WaitGroup
-	for n := range 4 {
-		c := dial(t, l)
-		clients.Go(func() {
-			for i := range 200 {
-				id := fmt.Sprintf("%d-%03d.", n, i)
-				fmt.Fprintf(c, "GET /?%s HTTP/1.1\r\nHost: a\r\n\r\n", id)
-				if _, text := readText(t, c); strings.ReplaceAll(text, id, "") != "" || text == "" {
-					t.Errorf("request %s: got %.200q, want only its own id", id, text)
-				}
-			}
-		})
-	}
-	clients.Wait()
-	writers.Wait()
 }

@@ -1,7 +1,6 @@
 package http1
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -63,7 +62,6 @@ func TestUnusualHandlers(t *testing.T) {
 		"a value with a line end":             set("X-A", "b\r\nX-B: c"),
 		"a connection that stays":             set("Connection", "keep-alive"),
 		"a connection that does not":          set("Connection", "close"),
-		"a custom date":                       set("Date", "Thu, 01 Jan 1970 00:00:00 GMT"),
 		"an unknown status":                   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(299) },
 		"an invalid status":                   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(99) },
 		"a body where none is allowed":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204); io.WriteString(w, "hello") },
@@ -87,45 +85,5 @@ func TestUnusualHandlers(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})
-	}
-}
-
-// TestOrderOfSuccessiveResponses sends different fields in successive responses, often
-// the same number as before. Each response has only its own fields, sorted by name.
-func TestOrderOfSuccessiveResponses(t *testing.T) {
-	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for i, name := range strings.Split(r.URL.RawQuery, ",") {
-			w.Header()[name] = append(w.Header()[name], fmt.Sprint(i))
-		}
-		w.WriteHeader(http.StatusNoContent)
-	})))
-	c := dial(t, l)
-	br := bufio.NewReader(c)
-	for _, step := range []struct{ names, want string }{
-		{"X-B,X-A,X-C", "X-A: 1, X-B: 0, X-C: 2"},
-		{"X-B,X-A,X-C", "X-A: 1, X-B: 0, X-C: 2"},
-		{"X-A,X-B,X-C", "X-A: 0, X-B: 1, X-C: 2"},
-		{"X-A,X-B,X-D", "X-A: 0, X-B: 1, X-D: 2"},
-		{"X-D,X-B", "X-B: 1, X-D: 0"},
-		{"X-D,X-B,X-D,X-A", "X-A: 3, X-B: 1, X-D: 0, X-D: 2"},
-		{"X-B,X-A,X-C", "X-A: 1, X-B: 0, X-C: 2"},
-	} {
-		fmt.Fprintf(c, "GET /?%s HTTP/1.1\r\nHost: a\r\n\r\n", step.names)
-		var got []string
-		for {
-			line, err := br.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
-			if line = strings.TrimSpace(line); line == "" {
-				break
-			}
-			if strings.HasPrefix(line, "X-") {
-				got = append(got, line)
-			}
-		}
-		if text := strings.Join(got, ", "); text != step.want {
-			t.Errorf("%s: got %s, want %s", step.names, text, step.want)
-		}
 	}
 }

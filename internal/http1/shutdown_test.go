@@ -12,24 +12,20 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 // TestShutdown stops a server with clients in every state.
 func TestShutdown(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	entered, leave := make(chan struct{}), make(chan struct{})
-	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			entered <- struct{}{}
 			<-leave
 		}
 		io.WriteString(w, "whole")
-	}))
-	l := NewServer(tcp, server, anyTarget, discard)
-	go l.Serve()
+	})))
 
 	idle, otherIdle, busy, otherBusy := dial(t, l), dial(t, l), dial(t, l), dial(t, l)
 	get(t, idle)
@@ -45,7 +41,7 @@ func TestShutdown(t *testing.T) {
 	select {
 	case err := <-ended:
 		t.Fatalf("shutdown returned %v while two requests were running", err)
-	case <-time.After(50 * time.Millisecond):
+	case <-time.After(20 * time.Millisecond): // drain checks every 5 ms
 	}
 	close(leave)
 	for name, c := range map[string]net.Conn{"simple": busy, "handed over": otherBusy} {
@@ -92,7 +88,7 @@ func TestShutdownServesQueue(t *testing.T) {
 	}
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
 	l := NewServer(slowListener{tcp.(*net.TCPListener), make(chan struct{})}, server, anyTarget, discard)
-	go l.Serve()
+	serve(t, l)
 	var queued []net.Conn
 	for range 20 {
 		c := dial(t, l)
@@ -112,22 +108,14 @@ func TestShutdownServesQueue(t *testing.T) {
 // TestShutdownServesAcceptedConnections: silent connections send their first request
 // after the shutdown has begun. They get a response, from net/http too.
 func TestShutdownServesAcceptedConnections(t *testing.T) {
-	for range 20 {
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	for range 5 {
+		l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			io.WriteString(w, "hello")
-		}))
-		l := NewServer(tcp, server, anyTarget, discard)
-		go l.Serve()
+		})))
 		conns := map[string]net.Conn{simpleGet: dial(t, l), "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n": dial(t, l)}
 		ended := make(chan error)
-		for len(l.connections()) < len(conns) { // until they are accepted
-			time.Sleep(time.Millisecond)
-		}
+		testenv.Eventually(t, "both are accepted", func() bool { return len(l.connections()) == len(conns) })
 		go func() { ended <- l.Shutdown(t.Context()) }()
 		<-l.stopped
 		for request, c := range conns {
@@ -144,17 +132,11 @@ func TestShutdownServesAcceptedConnections(t *testing.T) {
 
 // TestShutdownIsFinal: once no client is waiting, no new request is served.
 func TestShutdownIsFinal(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var requests atomic.Int64
-	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		requests.Add(1)
 		io.WriteString(w, "hello")
-	}))
-	l := NewServer(tcp, server, anyTarget, discard)
-	go l.Serve()
+	})))
 	c := dial(t, l)
 	get(t, c)
 	l.stop()
@@ -165,24 +147,15 @@ func TestShutdownIsFinal(t *testing.T) {
 	if b, _ := io.ReadAll(c); len(b) > 0 || requests.Load() != 1 {
 		t.Errorf("a request was served after the drain: %q", b)
 	}
-	if err := l.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestShutdownTimeout: a request doesn't end.
 func TestShutdownTimeout(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	entered, leave := make(chan struct{}), make(chan struct{})
-	server := newServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	l := listen(t, newServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		close(entered)
 		<-leave
-	}))
-	l := NewServer(tcp, server, anyTarget, discard)
-	go l.Serve()
+	})))
 	c := dial(t, l)
 	fmt.Fprint(c, simpleGet)
 	<-entered
@@ -201,20 +174,14 @@ func TestShutdownTimeout(t *testing.T) {
 // response closes the connection. A client may find its connection closed, but
 // every response is complete.
 func TestShutdownUnderLoad(t *testing.T) {
-	for range 20 {
+	for range 5 {
 		var draining atomic.Bool
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		l := listen(t, newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if draining.Load() {
 				w.Header().Set("Connection", "close")
 			}
 			io.WriteString(w, "whole")
-		}))
-		l := NewServer(tcp, server, anyTarget, discard)
-		go l.Serve()
+		})))
 		var clients sync.WaitGroup
 		for i := range 16 {
 			c := dial(t, l)

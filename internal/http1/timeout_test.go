@@ -3,6 +3,7 @@ package http1
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -10,6 +11,16 @@ import (
 	"testing/synctest"
 	"time"
 )
+
+// connect starts a server in a synctest bubble and connects to it.
+func connect(t *testing.T, handler http.HandlerFunc) net.Conn {
+	t.Helper()
+	p := make(pipes)
+	serve(t, NewServer(p, newServer(handler), anyTarget, discard))
+	client := p.connect()
+	t.Cleanup(func() { client.Close() })
+	return client
+}
 
 // TestTimeouts: clients keep a connection waiting.
 func TestTimeouts(t *testing.T) {
@@ -35,15 +46,11 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				client := connect(t, func(w http.ResponseWriter, r *http.Request) {
 					io.ReadAll(r.Body)
 					io.WriteString(w, "hello")
-				}))
-				p := make(pipes)
-				l := NewServer(p, server, anyTarget, discard)
-				go l.Serve()
+				})
 				start := time.Now()
-				client := p.connect()
 				var sender sync.WaitGroup
 				sender.Go(func() {
 					for i, text := range c.send {
@@ -64,9 +71,6 @@ func TestTimeouts(t *testing.T) {
 				}
 				client.Close()
 				sender.Wait()
-				if err := l.Shutdown(t.Context()); err != nil {
-					t.Error(err)
-				}
 			})
 		})
 	}
@@ -75,11 +79,7 @@ func TestTimeouts(t *testing.T) {
 // TestSlowReader: a client doesn't read its response.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }))
-		p := make(pipes)
-		l := NewServer(p, server, anyTarget, discard)
-		go l.Serve()
-		client := p.connect()
+		client := connect(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
 		io.WriteString(client, simpleGet)
 		start := time.Now()
 		client.Read(make([]byte, 1))
@@ -88,57 +88,24 @@ func TestSlowReader(t *testing.T) {
 		if _, err := io.ReadAll(client); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error("the connection is open after 16s, want it cut after 15s")
 		}
-		client.Close()
-		if err := l.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
 // TestSlowHandler: timeouts apply to clients; a handler may take any amount of time.
 func TestSlowHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client := connect(t, func(w http.ResponseWriter, r *http.Request) {
 			select {
 			case <-r.Context().Done():
 				io.WriteString(w, "cut")
 			case <-time.After(time.Hour):
 				io.WriteString(w, "done")
 			}
-		}))
-		p := make(pipes)
-		l := NewServer(p, server, anyTarget, discard)
-		go l.Serve()
-		client := p.connect()
+		})
 		for range 2 {
 			if got := get(t, client); got != "done" {
 				t.Errorf("got %q, want done", got)
 			}
-		}
-		client.Close()
-		if err := l.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// TestNoTimeouts: a server without timeouts works.
-func TestNoTimeouts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })}
-		p := make(pipes)
-		l := NewServer(p, server, anyTarget, discard)
-		go l.Serve()
-		client := p.connect()
-		for range 2 {
-			time.Sleep(24 * time.Hour)
-			if got := get(t, client); got != "hello" {
-				t.Errorf("got %q, want hello", got)
-			}
-		}
-		client.Close()
-		if err := l.Shutdown(t.Context()); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 // dial connects to l.
@@ -23,7 +25,7 @@ func dialAddr(t testing.TB, addr string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(30 * time.Second))
+	c.SetDeadline(time.Now().Add(testenv.Deadline))
 	return c
 }
 

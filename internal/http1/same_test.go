@@ -213,7 +213,7 @@ func TestSameInPieces(t *testing.T) {
 		if len(c.text) > 300 {
 			continue
 		}
-		step := 1 + len(c.text)/testenv.Count(8, 40)
+		step := 1 + len(c.text)/testenv.Count(4, 40)
 		for i := 1; i < len(c.text); i += step {
 			s.check(t, c.text[:i], c.text[i:])
 		}
@@ -223,7 +223,7 @@ func TestSameInPieces(t *testing.T) {
 // TestSameRandom builds conversations from valid and invalid parts.
 func TestSameRandom(t *testing.T) {
 	s := newSame(t)
-	for range testenv.Count(200, 5000) {
+	for range testenv.Count(100, 5000) {
 		var text string
 		for range 1 + rand.IntN(4) {
 			text += randomRequest()

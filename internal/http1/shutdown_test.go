@@ -76,7 +76,7 @@ func (l slowListener) Accept() (net.Conn, error) {
 
 func (l slowListener) SetDeadline(t time.Time) error {
 	defer close(l.released)
-	return l.TCPListener.SetDeadline(t.Add(time.Second)) // more time, for a busy machine
+	return l.TCPListener.SetDeadline(t.Add(100 * time.Millisecond)) // more time, for a busy machine
 }
 
 // TestShutdownServesQueue stops a server while connections with requests are waiting to

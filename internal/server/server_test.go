@@ -27,7 +27,6 @@ func localConfig(t testing.TB) Config {
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"),
 		Listen:   "127.0.0.1:0",
 		Timeouts: Timeouts{Drain: testenv.Deadline},
-		Hooks:    Hooks{NoSync: true},
 	}
 }
 
@@ -134,7 +133,7 @@ func TestRunCutsOff(t *testing.T) {
 }
 
 // TestTakenPort: a failed start creates no owner key, makes no backup and leaves the
-// database usable for the next start.
+// database usable for the next start. A server can start without metrics.
 func TestTakenPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -168,6 +167,16 @@ func TestTakenPort(t *testing.T) {
 				t.Errorf("got %+v, %v, want the owner key created by the start that succeeds", owner, err)
 			}
 		})
+	}
+	cfg := localConfig(t)
+	cfg.OpsListen, cfg.OpsOptional = taken.Addr().String(), true
+	s, err := New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.OpsError() == nil {
+		t.Error("without the optional metrics: got no OpsError")
 	}
 }
 

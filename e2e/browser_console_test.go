@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -24,46 +26,38 @@ import (
 // axe-core, every page is checked with its rules: see interop/axe.
 func TestConsole(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	browser := startBrowser(t)
-	database := newDatabase(t)
-	if r := run(t, "seed", "--pets", "60", "--database", "sqlite:"+database); r.code != 0 {
-		t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
-	}
-	s := start(t, onDatabase(database), withArgs("--webhook-networks", "127.0.0.0/8"))
+	s := seeded(t, "--webhook-networks", "127.0.0.0/8")
 	key := s.ownerKey()
-	addUsage(t, database)
+	addUsage(t, s.database)
 	p := openTab(t, browser, s)
-
-	p.lookAs(1280, 900, "light")
-	p.do("open the console", chromedp.Navigate(s.url+"/console"), visible("#key"))
+	p.open(s, "/console", "#key")
 	p.checkPage("sign-in")
-	p.do("sign in", write("#key", key), click("form .primary"), visible("#latest"))
+	p.signIn(s, key)
 	p.checkPage("overview")
-	p.do("open the usage", click(`.rail [href="/console/usage"]`), visible(".plot svg"))
+	p.do("open the usage", click(`.rail [href="/console/usage"]`), visible(".plot svg"), click(`.tabs [href$="?period=90d"]`), visible(`.tabs [href$="?period=90d"][aria-current]`))
 	p.checkPage("usage")
-	for _, period := range []string{"7d", "90d"} {
-		p.do("show "+period, click(`.tabs [href$="?period=`+period+`"]`), visible(`.tabs [href$="?period=`+period+`"][aria-current]`))
-		p.checkPage("usage-" + period)
-	}
 	p.wantLocalTimes(s)
 	p.browsePets()
 	p.wantTwoLines(s)
 	p.browseKeys(s)
 	p.browseEvents(s)
-	p.browseWebhooks(s)
 	p.useWebhooks(s)
 	p.open(s, "/console/system", ".plot svg")
 	p.checkPage("system")
+	p.findPets(s)
 	p.wantClean()
 	p.reloadForms(s)
 	p.browseProblems(s)
 
 	p.do("sign out", click(".who button"), visible("#key"))
-	p.do("go back in", chromedp.Navigate(s.url+"/console/pets"), visible("#key"))
+	p.open(s, "/console/pets", "#key")
 	withoutScript(t, browser, s, key)
 }
 
-// wantLocalTimes: times are shown in the reader's zone, with UTC in a tooltip.
+// wantLocalTimes: times are shown in the reader's zone, with UTC in a tooltip, and today
+// begins at midnight there.
 func (p *tab) wantLocalTimes(s *server) {
 	p.t.Helper()
 	zone := func(id string) {
@@ -77,6 +71,14 @@ func (p *tab) wantLocalTimes(s *server) {
 	p.open(s, "/console/usage", "#day + .figure")
 	if got := eval[[]string](p, `(e => [e.textContent, e.title])(document.querySelector("[aria-labelledby=day] time"))`); !strings.Contains(got[0], "09:00:00") || !strings.HasSuffix(got[1], ", 00:00:00 UTC") {
 		p.t.Errorf("in Tokyo, the end of the UTC day is shown as %q, want 9:00 with the time in UTC", got)
+	}
+	p.open(s, "/console", "#today")
+	p.do("see what changed today", click("#today"), visible(".lead time"))
+	p.checkPage("today")
+	at, _ := url.Parse(eval[string](p, `location.href`))
+	since, err := time.Parse(time.RFC3339, at.Query().Get("since"))
+	if err != nil || time.Since(since) > 24*time.Hour || since.UTC().Format("15:04:05") != "15:00:00" {
+		p.t.Errorf("in Tokyo, today begins at %q (%v), want the last midnight there", at.Query().Get("since"), err)
 	}
 	zone("")
 }
@@ -111,19 +113,12 @@ func execute(t *testing.T, database, statement string) {
 	}
 }
 
-func (p *tab) open(s *server, path, selector string) {
-	p.t.Helper()
-	p.do("open "+path, chromedp.Navigate(s.url+path), visible(selector))
-}
-
-// checkPage checks a page on every device, in both colour schemes.
+// checkPage checks that a page fits on every device, and what axe-core says about it.
 func (p *tab) checkPage(name string) {
 	p.t.Helper()
-	p.photograph("console-"+name, chromedp.FullScreenshot(100))
-	p.lookAs(1600, 1000, "light")
+	p.wantFits()
 	file := os.Getenv("ANIMALSTORE_AXE")
 	if file == "" {
-		p.lookAs(1280, 900, "light")
 		return
 	}
 	axe, err := os.ReadFile(file)
@@ -150,7 +145,6 @@ func (p *tab) browsePets() {
 	p.do("open the pets", click(`.rail [href="/console/pets"]`), visible("table.rows"))
 	p.checkPage("pets")
 	p.do("turn the page", click("main [rel=next]"), visible("main [rel=prev]"), visible("main [rel=next]"))
-	p.checkPage("pets-2")
 	p.do("add a pet", click(".heading .button"), visible("#category"))
 	p.checkPage("pet-new")
 	p.do("send the form", write("#name", "Zoë <b>&</b> \u202Efriends"), write("#category", "cats"), click("main form .primary"), visible(".notice.done"))
@@ -171,8 +165,6 @@ func (p *tab) browsePets() {
 	p.checkPage("categories")
 	p.do("open a category", click("tbody a"), visible("#rename"))
 	p.checkPage("category")
-	p.do("filter", click(`.rail [href="/console/orders"]`), visible("#pet"), write("#pet", "9999"), click(".filters button"), visible(".empty"))
-	p.checkPage("orders-empty")
 }
 
 // wantTwoLines: a list shows two lines of a long name, and the pet's page all of it.
@@ -189,7 +181,6 @@ func (p *tab) wantTwoLines(s *server) {
 		wantStatus(p.t, newClient(p.t, s, s.ownerKey()).do(p.t, "POST", "/v1/pets", string(body)), 201, "")
 	}
 	p.open(s, "/console/pets", "table.rows")
-	p.checkPage("pets-long")
 	for _, width := range []int64{390, 1600} {
 		p.lookAs(width, 900, "light")
 		for _, path := range []string{"/console", "/console/pets", "/console/events"} {
@@ -206,9 +197,6 @@ func (p *tab) wantTwoLines(s *server) {
 	if got := eval[int](p, `[...document.querySelector("h1").innerText].length`); got < 1000 {
 		p.t.Errorf("the pet's page shows %d characters of its name, want all", got)
 	}
-	if cut := eval[bool](p, `(e => e.scrollHeight > e.clientHeight + 1)(document.querySelector("h1"))`); cut {
-		p.t.Error("the pet's page cuts its name off")
-	}
 }
 
 // browseEvents opens the feed and sees an event arrive.
@@ -218,36 +206,16 @@ func (p *tab) browseEvents(s *server) {
 	p.checkPage("events")
 	wantStatus(p.t, newClient(p.t, s, s.ownerKey()).do(p.t, "POST", "/v1/pets", `{"name":"Live <i>","categoryId":3}`), 201, "")
 	p.do("see it", visible(".feed .new"))
-	if got := p.text(".feed .new"); !strings.Contains(got, "pet.created") || !strings.Contains(got, "Live <i>, available") || !strings.Contains(got, "owner") {
+	if got := p.text(".feed .new"); !strings.Contains(got, "pet.created") || !strings.Contains(got, "Live <i>") || !strings.Contains(got, "owner") {
 		p.t.Errorf("the new event is shown as %q, want what happened and who did it", got)
 	}
 	till := newKey(p.t, s.database, "--name", "till <i>", "--permissions", "write")
 	p.do("see the key", visible(".feed .new ~ .new"))
-	if got := p.text(".feed .new"); !strings.Contains(got, "key.created") || !strings.Contains(got, "command line") {
-		p.t.Errorf("the new key is shown as %q, want who made it", got)
-	}
 	wantStatus(p.t, newClient(p.t, s, till).do(p.t, "POST", "/v1/pets", `{"name":"Mia","categoryId":3}`), 201, "")
 	p.do("see its pet", visible(".feed .new ~ .new ~ .new"))
 	if got := p.text(".feed .new td:last-child a"); got != "till <i>" {
 		p.t.Errorf("the pet of the new key is shown as by %q, want the key's name", got)
 	}
-	p.do("filter", chromedp.Navigate(s.url+"/console/events?type=key.*"), visible(".feed"))
-	p.checkPage("events-filtered")
-}
-
-// browseWebhooks opens a webhook with deliveries. It is paused, so nothing is sent:
-// useWebhooks tests that.
-func (p *tab) browseWebhooks(s *server) {
-	p.t.Helper()
-	p.open(s, "/console/webhooks", "#create")
-	p.checkPage("webhooks-empty")
-	execute(p.t, s.database, `INSERT INTO webhooks VALUES (1, 'https://shop.example/hook', 'pet.*', 'the shop', 1, '', 'whsec_', '', 0, 1790000000000, 1790000000000, 1790000000000, 0, 0, 0)`)
-	attempts := `[{"time":"2026-11-15T09:00:00.000Z","status":503,"error":null,"durationMs":41},{"time":"2026-11-15T09:00:05.000Z","status":null,"error":"connection refused","durationMs":2}]`
-	execute(p.t, s.database, `INSERT INTO deliveries VALUES (1, 1, 2, 0, 1790000000000, '{}', 2, 2, '`+attempts+`', 0, 1790000000000)`)
-	p.open(s, "/console/webhooks/1", ".tag.failed")
-	p.checkPage("webhook")
-	p.open(s, "/console/webhooks", "table.rows")
-	p.checkPage("webhooks")
 }
 
 func (p *tab) browseKeys(s *server) {
@@ -271,8 +239,6 @@ func (p *tab) browseKeys(s *server) {
 	testenv.Eventually(p.t, "the key is refused", func() bool {
 		return newClient(p.t, s, secret).get(p.t, "/v1/pets").status == 401
 	})
-	p.do("open the own key", chromedp.Navigate(s.url+"/console/keys/1"), visible(".plot svg"))
-	p.checkPage("key-own")
 }
 
 // reloadForms: pages after a form can be reloaded, left and returned to without sending
@@ -289,8 +255,8 @@ func (p *tab) reloadForms(s *server) {
 	p.do("create a key", write("#name", "reloaded"), click("main form .primary"), visible("#secret"))
 	secret := p.text("#secret")
 	reload("reload the secret", "main .primary")
-	if got := eval[string](p, `document.documentElement.innerHTML`); strings.Contains(got, secret) || !strings.Contains(got, "shown once") {
-		p.t.Errorf("reloading the page of a secret shows %s, want a note that it was already shown", got)
+	if strings.Contains(eval[string](p, `document.documentElement.innerHTML`), secret) {
+		p.t.Error("reloading the page of a secret shows it again")
 	}
 	p.do("open the key", click("main .primary"), visible("#rotate"))
 	p.lookAs(390, 844, "light")
@@ -301,15 +267,10 @@ func (p *tab) reloadForms(s *server) {
 	testenv.Eventually(p.t, "the error is in view", func() bool {
 		return eval[bool](p, `(r => r.top >= 0 && r.bottom <= innerHeight)(document.querySelector("#wrong").getBoundingClientRect())`)
 	})
-	p.checkPage("key-wrong")
 	reload("reload the error", "#rotate")
 	if eval[bool](p, `!!document.querySelector("#wrong")`) {
 		p.t.Error("reloading an error sends the form again")
 	}
-	p.do("rotate it wrongly", write("#graceHours", "9999"), click(`form[action$="/rotate"] button`), visible("#wrong"))
-	p.do("leave", click(`.rail [href="/console/system"]`), visible(".plot svg"))
-	eval[any](p, `history.back(); null`)
-	p.do("go back", visible("#rotate"))
 
 	p.open(s, "/console/pets/new", "#name")
 	eval[any](p, `fetch("/console/sign-out", { method: "POST" }).then(() => { window.out = true }); null`)
@@ -320,7 +281,6 @@ func (p *tab) reloadForms(s *server) {
 	if got := eval[[]string](p, `["#name", "#category"].map(e => document.querySelector(e).value)`); got[0] != "Zoë & Co" || got[1] != "cats" {
 		p.t.Errorf("after signing in, the form has %q, want what was typed", got)
 	}
-	p.checkPage("pet-kept")
 	p.do("send it", click("main form .primary"), visible(".notice.done"))
 	reload("reload the new pet", "#change")
 	if eval[bool](p, `!!document.querySelector(".notice.done")`) {
@@ -340,12 +300,6 @@ func (p *tab) browseProblems(s *server) {
 	p.do("save it anyway", click("main form .primary"), visible(".notice.done"))
 	p.do("choose a new category", write("#category", "Dragons"), click("main form .primary"), visible("#wrong"))
 	p.checkPage("pet-new-category")
-	p.do("add it", click("[name=newCategory]"), click("main form .primary"), visible(".notice.done"))
-	if got := p.text(".facts"); !strings.Contains(got, "Dragons") {
-		p.t.Errorf("the pet is described as %q, want its new category", got)
-	}
-	p.open(s, "/console/pets?category=unicorns&status=sold", "#wrong")
-	p.checkPage("pets-wrong-filter")
 	p.open(s, "/console/pets/999999", ".problem")
 	p.checkPage("not-found")
 	reader := strings.TrimSpace(run(p.t, "keys", "create", "--name", "reader", "--permissions", "read", "--database", "sqlite:"+s.database).stdout)
@@ -353,8 +307,7 @@ func (p *tab) browseProblems(s *server) {
 	other.open(s, "/console/sign-in", "#key")
 	other.do("send a wrong key", write("#key", "ast_live_wrong"), click("form .primary"), visible(".notice.wrong"))
 	other.checkPage("sign-in-wrong")
-	other.do("sign in to read", write("#key", reader), click("form .primary"), visible("#latest"))
-	other.checkPage("overview-new-key")
+	other.signIn(s, reader)
 	other.open(s, "/console/keys", ".problem")
 	other.checkPage("not-allowed")
 	other.open(s, "/console/pets/5", ".facts")
@@ -364,7 +317,7 @@ func (p *tab) browseProblems(s *server) {
 	}
 	other.open(s, "/console", ".countdown")
 	other.checkPage("limited")
-	other.do("sign the owner in again", chromedp.Navigate(s.url+"/console/sign-in"), visible("#key"), write("#key", s.ownerKey()), click("form .primary"), visible("#latest"))
+	other.signIn(s, s.ownerKey())
 }
 
 // withoutScript uses the console without JavaScript, with the keyboard.
@@ -384,5 +337,33 @@ func withoutScript(t *testing.T, browser context.Context, s *server, key string)
 	p.do("find it with Enter", write("#find", "TAB"), chromedp.KeyEvent("\r"), visible(".lead a"))
 	if got := p.text("tbody"); !strings.Contains(got, "Tab") || !strings.Contains(got, "Cats") {
 		t.Errorf("the list has %q, want the new pet with its category", got)
+	}
+}
+
+// findPets uses the box on every page, whose suggestions work with the keyboard and are
+// told to screen readers.
+func (p *tab) findPets(s *server) {
+	p.t.Helper()
+	state := func() string {
+		return eval[string](p, `(box => [box.getAttribute("role"), box.getAttribute("aria-expanded"), box.getAttribute("aria-controls"), document.querySelector("#" + (box.getAttribute("aria-activedescendant") || "none") + "[aria-selected=true]")?.textContent.replace(/\s+/g, " ")].join("|"))(document.querySelector("#find"))`)
+	}
+	wantStatus(p.t, newClient(p.t, s, s.ownerKey()).do(p.t, "POST", "/v1/pets", `{"name":"Größe","categoryId":2}`), 201, "")
+	p.open(s, "/console", "#latest")
+	p.do("find by name", write("#find", "GRÖSSE"), visible("#matches li"))
+	if got := state(); got != "combobox|true|matches|" {
+		p.t.Errorf("with a match, the box is %s, want it open", got)
+	}
+	p.checkPage("find")
+	p.do("press Escape", chromedp.KeyEvent(kb.Escape))
+	if got := state(); got != "combobox|false|matches|" {
+		p.t.Errorf("after Escape, the box is %s, want it closed", got)
+	}
+	p.do("see it again", write("#find", "größ"), visible("#matches li"), chromedp.KeyEvent(kb.ArrowDown))
+	if got := state(); !strings.HasPrefix(got, "combobox|true|matches|Größe ") {
+		p.t.Errorf("after the arrow key, the box is %s, want the match to be active", got)
+	}
+	p.do("press Enter", chromedp.KeyEvent(kb.Enter), visible(".facts"))
+	if got := p.text("h1"); got != "Größe" {
+		p.t.Errorf("the page is about %q, want the match", got)
 	}
 }

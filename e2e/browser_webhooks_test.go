@@ -95,7 +95,6 @@ func (p *tab) useWebhooks(s *server) {
 
 	p.open(s, "/console/webhooks", "#create")
 	p.do("create", write("#url", r.URL+"/hook"), write("#types", "pet.created"), write("#description", "try"), click("main form .primary"), visible("#secret"))
-	p.checkPage("webhook-secret")
 	secret := takeSecret()
 	path := strings.TrimPrefix(eval[string](p, `location.href`), s.url)
 	awaitRow := func(what string, parts ...string) {
@@ -124,7 +123,6 @@ func (p *tab) useWebhooks(s *server) {
 	}
 	p.open(s, path, "#deliveries")
 	p.do("ask", click(`.moves details:first-child summary`), visible(`form[action$="/retry-failed"] button`))
-	p.checkPage("webhook-retry-failed")
 	p.do("send all failed again", click(`form[action$="/retry-failed"] button`), visible(".notice.done"))
 	testenv.Eventually(p.t, "the sample comes again", func() bool { return r.count("pet.deleted") == 2 })
 	addPet("Refused")
@@ -134,18 +132,7 @@ func (p *tab) useWebhooks(s *server) {
 	r.respond(http.StatusOK)
 	p.do("send it now", click(`tbody tr:first-child form button`), visible(".notice.done"))
 	awaitRow("it is delivered", "delivered")
-	if row := p.text(".rows tbody tr"); !strings.Contains(row, "500,") || !strings.Contains(row, "200,") {
-		p.t.Errorf("the delivery is shown as %q, want both attempts", row)
-	}
 	r.wantLast(p.t, "Refused")
-	p.do("ask", click(`.moves details:last-child summary`), visible("#since"))
-	eval[bool](p, `(document.querySelector("#since").value = new Date(Date.now() - 3600000).toISOString().slice(0, 19)) !== ""`)
-	pings, samples, refused := r.count("webhook.ping"), r.count("pet.deleted"), r.count("Refused")
-	p.do("send everything again", click(`form[action$="/retry-since"] button`), visible(".notice.done"))
-	testenv.Eventually(p.t, "everything comes again", func() bool {
-		return r.count("webhook.ping") > pings && r.count("pet.deleted") > samples && r.count("Refused") > refused
-	})
-
 	p.do("rotate", write("#graceHours", "0"), click(`form[action$="/rotate"] button`), visible("#secret"))
 	if takeSecret() == secret {
 		p.t.Error("rotating shows the old secret")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
 )
 
 // consoleUser uses the console over HTTP. Cookies don't depend on the port, so it is
@@ -55,6 +56,7 @@ func (u *consoleUser) read(res *http.Response, err error) (page, at string) {
 // after a restart, and so does signing out.
 func TestConsoleOnAnyInstance(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	database := pgtest.Shared(t).NewDatabase(t, "")
 	key := newKey(t, database, "--name", "operator", "--permissions", "read,write,admin")
 	one, another := start(t, onDatabase(database)), start(t, onDatabase(database))

@@ -191,8 +191,8 @@ func (b Ban) MarshalJSON() ([]byte, error) {
 	if b == (Ban{}) {
 		return []byte("null"), nil
 	}
-	type plain Ban // without this method
-	return json.Marshal(plain(b))
+	type fields Ban // without this method
+	return json.Marshal(fields(b))
 }
 
 // At returns the key as it is at now: without a ban that is over.

@@ -56,8 +56,8 @@ func listQuery(p page) string {
 	return query
 }
 
-// plainAPI is the API of the servers written for this benchmark.
-var plainAPI = api{
+// peerAPI is the API of the servers written for this benchmark.
+var peerAPI = api{
 	list: func(p page) string {
 		query := listQuery(p)
 		if p.below > 0 {

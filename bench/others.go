@@ -105,7 +105,7 @@ var pocketBase = peer{
 var fastify = peer{
 	name:  "fastify",
 	tools: []string{"node", "npm"},
-	api:   plainAPI,
+	api:   peerAPI,
 	build: func(b *bench, source, path string) {
 		b.copyTree(path, source)
 		b.output(path, "npm", "ci", "--no-audit", "--no-fund")
@@ -123,7 +123,7 @@ var fastify = peer{
 var axum = peer{
 	name:  "axum",
 	tools: []string{"cargo"},
-	api:   plainAPI,
+	api:   peerAPI,
 	build: func(b *bench, source, path string) {
 		target := path + ".target"
 		defer os.RemoveAll(target)

@@ -24,11 +24,11 @@ import (
 
 const rareStatus = animalstore.PetPending
 
-// parts returns a store of n pets, the same each time, with ids from 1. Names and
+// seedRows returns a store of n pets, the same each time, with ids from 1. Names and
 // categories are those of a sample store. Its history would leave all pending pets at
 // the end, so here 1 % pending, 20 % sold and 79 % available pets are scattered over
 // the list.
-func parts(n int) iter.Seq[db.Rows] {
+func seedRows(n int) iter.Seq[db.Rows] {
 	return func(yield func(db.Rows) bool) {
 		store := sample.Store{Seed: 1, Pets: int64(n)}
 		random := rand.New(rand.NewPCG(1, 2))
@@ -84,7 +84,7 @@ func (b *bench) seed(url string, pets int, halved bool) {
 	bulk := store.(db.Bulk)
 	_, _, err := bulk.Reserve(b.ctx, int64(pets), 0)
 	check(err)
-	for part := range parts(pets) {
+	for part := range seedRows(pets) {
 		if halved {
 			halve(part.Pets)
 		}
@@ -120,7 +120,7 @@ func halve(pets []animalstore.Pet) {
 // which fill their databases themselves.
 func writeRows(w io.Writer, n int) error {
 	out := bufio.NewWriter(w)
-	for part := range parts(n) {
+	for part := range seedRows(n) {
 		for _, p := range part.Pets {
 			fmt.Fprintf(out, "%s\t%d\t%s\n", p.Name, p.CategoryID, p.Status)
 		}

@@ -40,11 +40,11 @@ func (b *breakage) add(format string, args ...any) {
 
 func (b *breakage) document() {
 	for _, key := range []string{"openapi", "security", "servers"} {
-		if !reflect.DeepEqual(plain(b.old[key]), plain(b.new[key])) {
+		if !reflect.DeepEqual(withoutAnnotations(b.old[key]), withoutAnnotations(b.new[key])) {
 			b.add("%s changed", key)
 		}
 	}
-	if !reflect.DeepEqual(plain(at(b.old, "components", "securitySchemes")), plain(at(b.new, "components", "securitySchemes"))) {
+	if !reflect.DeepEqual(withoutAnnotations(at(b.old, "components", "securitySchemes")), withoutAnnotations(at(b.new, "components", "securitySchemes"))) {
 		b.add("securitySchemes changed")
 	}
 	oldPaths, newPaths := at(b.old, "paths"), at(b.new, "paths")
@@ -67,7 +67,7 @@ func (b *breakage) document() {
 
 func (b *breakage) operation(where string, old, new object) {
 	for _, key := range []string{"operationId", "security", "servers"} {
-		if !reflect.DeepEqual(plain(old[key]), plain(new[key])) {
+		if !reflect.DeepEqual(withoutAnnotations(old[key]), withoutAnnotations(new[key])) {
 			b.add("%s: %s changed", where, key)
 		}
 	}
@@ -116,7 +116,7 @@ func (b *breakage) parameters(where string, old, new object) {
 			b.add("%s: %s became required", where, name)
 		}
 		for _, key := range []string{"style", "explode", "allowReserved", "content"} {
-			if !reflect.DeepEqual(plain(p[key]), plain(q[key])) {
+			if !reflect.DeepEqual(withoutAnnotations(p[key]), withoutAnnotations(q[key])) {
 				b.add("%s: %s: %s changed", where, name, key)
 			}
 		}
@@ -230,21 +230,21 @@ func at(o object, keys ...string) object {
 // annotations are keywords for people, without effect on clients.
 var annotations = []string{"description", "summary", "title", "example", "examples", "deprecated", "externalDocs", "$comment"}
 
-// plain is a value without annotations and extensions.
-func plain(value any) any {
+// withoutAnnotations is a value without annotations and extensions.
+func withoutAnnotations(value any) any {
 	switch v := value.(type) {
 	case object:
 		out := object{}
 		for key, inner := range v {
 			if !slices.Contains(annotations, key) && !strings.HasPrefix(key, "x-") {
-				out[key] = plain(inner)
+				out[key] = withoutAnnotations(inner)
 			}
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = plain(v[i])
+			out[i] = withoutAnnotations(v[i])
 		}
 		return out
 	}

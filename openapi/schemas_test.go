@@ -71,7 +71,7 @@ func (b *breakage) keyword(dir direction, where, key string, old, new object) {
 	case "additionalProperties":
 		// A closed response may become open, because fields may be added. An
 		// open request must stay open: unknown fields are ignored.
-		if dir == request && hasIt && q != true && !reflect.DeepEqual(plain(p), plain(q)) {
+		if dir == request && hasIt && q != true && !reflect.DeepEqual(withoutAnnotations(p), withoutAnnotations(q)) {
 			b.add("%s: additionalProperties changed", where)
 		}
 	case "items":
@@ -94,7 +94,7 @@ func (b *breakage) keyword(dir direction, where, key string, old, new object) {
 func (b *breakage) other(dir direction, where, key string, old, new object) {
 	p, hadIt := old[key]
 	q, hasIt := new[key]
-	if b.narrowing(dir, where, key, hadIt, hasIt) && !reflect.DeepEqual(plain(p), plain(q)) {
+	if b.narrowing(dir, where, key, hadIt, hasIt) && !reflect.DeepEqual(withoutAnnotations(p), withoutAnnotations(q)) {
 		b.add("%s: %s changed from %v to %v", where, key, p, q)
 	}
 }

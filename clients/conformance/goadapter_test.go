@@ -77,7 +77,7 @@ func serveGo(commands io.Reader, replies io.Writer) {
 	for lines.Scan() {
 		line := strings.Clone(lines.Text())
 		running.Go(func() {
-			reply, err := json.Marshal(carryOut(line, &clients))
+			reply, err := json.Marshal(runCommand(line, &clients))
 			if err != nil {
 				panic(err)
 			}
@@ -103,7 +103,7 @@ type goCommand struct {
 	}
 }
 
-func carryOut(line string, clients *sync.Map) map[string]any {
+func runCommand(line string, clients *sync.Map) map[string]any {
 	var cmd goCommand
 	if err := json.Unmarshal([]byte(line), &cmd); err != nil {
 		return map[string]any{"error": map[string]any{"kind": "adapter", "text": err.Error()}}

@@ -38,7 +38,7 @@ func Operations() []Operation {
 }
 
 // InventoriesWaiting is how many requests wait for their turn to count.
-func (s *Server) InventoriesWaiting() int { return s.inventories.turns.Waiting() }
+func (s *Server) InventoriesWaiting() int { return s.inventories.slot.Waiting() }
 
 // ClientAddr is the address a request comes from.
 func (s *Server) ClientAddr(r *http.Request) netip.Addr { return s.clientAddr(r) }

@@ -70,9 +70,9 @@ type count struct {
 // inventories makes counts of pets, one at a time. Everyone who asks for the same pets
 // within maxInventoryAge shares a count.
 type inventories struct {
-	db    db.Inventory
-	now   func() time.Time
-	turns *fair.Turns // at counting
+	db   db.Inventory
+	now  func() time.Time
+	slot *fair.Semaphore // for counting
 
 	mu     sync.Mutex
 	counts map[counted]*count
@@ -80,7 +80,7 @@ type inventories struct {
 }
 
 func newInventories(d db.Inventory, now func() time.Time) *inventories {
-	return &inventories{db: d, now: now, turns: fair.NewTurns(1, 0), counts: map[counted]*count{}}
+	return &inventories{db: d, now: now, slot: fair.NewSemaphore(1, 0), counts: map[counted]*count{}}
 }
 
 // get returns a count and its age.
@@ -114,10 +114,10 @@ func (i *inventories) findOrBegin(ctx context.Context, of counted) *count {
 func (i *inventories) run(ctx context.Context, of counted, c *count) {
 	defer close(c.done)
 	caller := fair.CallerOf(ctx)
-	if c.err = i.turns.Take(ctx, caller); c.err != nil {
+	if c.err = i.slot.Acquire(ctx, caller); c.err != nil {
 		return
 	}
-	defer i.turns.Done(caller)
+	defer i.slot.Release(caller)
 	c.began = i.now()
 	c.Inventory, c.err = i.count(ctx, of)
 	i.mu.Lock()

@@ -50,7 +50,7 @@ func TestDecodingTakesTurns(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		u := newUploads()
-		if err := u.decoder.Take(t.Context(), 9); err != nil {
+		if err := u.decoder.Acquire(t.Context(), 9); err != nil {
 			t.Fatal(err)
 		}
 		var order []int64
@@ -66,7 +66,7 @@ func TestDecodingTakesTurns(t *testing.T) {
 		if len(order) > 0 {
 			t.Errorf("pictures of %d were decoded while another was", order)
 		}
-		u.decoder.Done(9)
+		u.decoder.Release(9)
 		synctest.Wait()
 		if want := []int64{1, 2, 1}; !slices.Equal(order, want) {
 			t.Errorf("decoded in the order of keys %d, want %d", order, want)

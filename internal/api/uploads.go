@@ -29,48 +29,48 @@ const (
 // uploads limits what pictures take: memory while they are received, and processors while
 // they are decoded. Keys take turns at both.
 type uploads struct {
-	all     *fair.Turns
-	decoder *fair.Turns // one slot: other requests need the other processors
+	all     *fair.Semaphore
+	decoder *fair.Semaphore // one slot: other requests need the other processors
 
 	mu    sync.Mutex
-	byKey map[int64]*fair.Turns // of every key that has uploaded something
+	byKey map[int64]*fair.Semaphore // of every key that has uploaded something
 }
 
 func newUploads() *uploads {
-	return &uploads{all: fair.NewTurns(maxUploads, 0), decoder: fair.NewTurns(1, 0), byKey: map[int64]*fair.Turns{}}
+	return &uploads{all: fair.NewSemaphore(maxUploads, 0), decoder: fair.NewSemaphore(1, 0), byKey: map[int64]*fair.Semaphore{}}
 }
 
 // begin waits for a slot to upload. If it returns no error, the caller must call end.
 func (u *uploads) begin(ctx context.Context, key int64) (end func(), err error) {
 	own := u.ofKey(key)
-	if err := own.Take(ctx, key); err != nil {
+	if err := own.Acquire(ctx, key); err != nil {
 		return nil, err
 	}
-	if err := u.all.Take(ctx, key); err != nil {
-		own.Done(key)
+	if err := u.all.Acquire(ctx, key); err != nil {
+		own.Release(key)
 		return nil, err
 	}
 	return func() {
-		u.all.Done(key)
-		own.Done(key)
+		u.all.Release(key)
+		own.Release(key)
 	}, nil
 }
 
-func (u *uploads) ofKey(key int64) *fair.Turns {
+func (u *uploads) ofKey(key int64) *fair.Semaphore {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.byKey[key] == nil {
-		u.byKey[key] = fair.NewTurns(maxUploadsPerKey, 0)
+		u.byKey[key] = fair.NewSemaphore(maxUploadsPerKey, 0)
 	}
 	return u.byKey[key]
 }
 
 // process waits for the decoder and makes the picture to keep.
 func (u *uploads) process(ctx context.Context, key int64, data []byte, header *photo.Header) (*photo.Picture, error) {
-	if err := u.decoder.Take(ctx, key); err != nil {
+	if err := u.decoder.Acquire(ctx, key); err != nil {
 		return nil, err
 	}
-	defer u.decoder.Done(key)
+	defer u.decoder.Release(key)
 	return photo.Process(ctx, data, header)
 }
 

@@ -99,7 +99,7 @@ func (u *upload) receive(form *multipart.Reader) error {
 			return nil
 		}
 		if err != nil {
-			u.refuse("", explainBroken("the form", err))
+			u.refuse("", incompleteError("the form", err))
 			return nil
 		}
 		u.body.N = maxUpload
@@ -152,7 +152,7 @@ func (u *upload) add(part *multipart.Part) error {
 	case err != nil:
 		return err
 	case u.broken && res.StatusCode != http.StatusServiceUnavailable: // the API may have cut it off
-		return explainBroken("it", file.err)
+		return incompleteError("it", file.err)
 	case res.StatusCode == http.StatusCreated:
 		u.sent.Added++
 		return nil
@@ -162,7 +162,7 @@ func (u *upload) add(part *multipart.Part) error {
 	case res.StatusCode == http.StatusTooManyRequests, code == animalstore.TooManyPhotos:
 		u.stop = err
 	case code == animalstore.InvalidImage && http.DetectContentType(start) != contentType:
-		return badField("", explainMismatch(start))
+		return badField("", mismatchText(start))
 	}
 	return err
 }
@@ -191,8 +191,8 @@ func typeOf(given string, start []byte) string {
 	return mediaType
 }
 
-// explainMismatch says why a file isn't a picture of the type that its extension says.
-func explainMismatch(start []byte) string {
+// mismatchText says why a file isn't a picture of the type that its extension says.
+func mismatchText(start []byte) string {
 	format := map[string]string{"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WebP"}[http.DetectContentType(start)]
 	switch {
 	case len(start) == 0:
@@ -223,7 +223,7 @@ func (u *upload) refuse(name string, err error) {
 	if short := shorten(name, maxFileName); short != name {
 		name = short + "…"
 	}
-	u.sent.Refused = append(u.sent.Refused, refusedFile{name, explainRefusal(err), err})
+	u.sent.Refused = append(u.sent.Refused, refusedFile{name, refusalText(err), err})
 }
 
 // respond shows the pet with its photos, and the files that were refused.
@@ -295,8 +295,8 @@ var refusalTexts = map[animalstore.Code]string{
 	animalstore.KeyBanned:            "your key is banned for a while",
 }
 
-// explainRefusal says why a file wasn't added.
-func explainRefusal(err error) string {
+// refusalText says why a file wasn't added.
+func refusalText(err error) string {
 	if text := refusalTexts[codeOf(err)]; text != "" {
 		return sentence(text)
 	}
@@ -307,8 +307,8 @@ func explainRefusal(err error) string {
 	return "It couldn’t be stored. The server’s log says why."
 }
 
-// explainBroken says why a form, or a file in it, couldn't be read to its end.
-func explainBroken(what string, err error) error {
+// incompleteError says why a form, or a file in it, couldn't be read to its end.
+func incompleteError(what string, err error) error {
 	var limit *http.MaxBytesError
 	var network interface{ Timeout() bool }
 	switch {

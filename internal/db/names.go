@@ -14,14 +14,14 @@ import (
 // Names finds pets by name.
 type Names interface {
 	// PetsByName returns a page of the pets whose folded name begins with q.Prefix, in
-	// ascending order of their [NamePosition]. It looks at no more than MaxNamesRead
+	// ascending order of their [NamePosition]. It examines at most MaxNamesRead
 	// pets, so a page with a filter may be short or empty although there are more. next
 	// is where the next page begins, or nil if no pets are left. Its cost doesn't depend
 	// on the number of pets stored.
 	PetsByName(ctx context.Context, q NameQuery) (pets []animalstore.Pet, next *NamePosition, err error)
 }
 
-// MaxNamesRead is how many pets PetsByName looks at.
+// MaxNamesRead is the most pets one call of PetsByName examines.
 const MaxNamesRead = 2000
 
 // NameQuery selects the pets that match all of its fields.

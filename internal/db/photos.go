@@ -28,9 +28,9 @@ type Photos interface {
 	// Image returns what is known about one of the images of a photo.
 	Image(ctx context.Context, id int64, kind ImageKind) (Image, error)
 
-	// ImagePart returns a part of an image: PartSize bytes from part * PartSize on, fewer
+	// ImagePart returns a part of an image: PartSize bytes from number * PartSize on, fewer
 	// at the end of the image, and ErrNotFound after that.
-	ImagePart(ctx context.Context, id int64, kind ImageKind, part int) ([]byte, error)
+	ImagePart(ctx context.Context, id int64, kind ImageKind, number int) ([]byte, error)
 }
 
 // NewPhoto is a photo to add.
@@ -82,21 +82,21 @@ func (p *NewPhoto) Photo() animalstore.Photo {
 // Stored returns how many bytes count towards the limit of all photos.
 func (p *NewPhoto) Stored() int64 { return int64(len(p.Image) + len(p.Thumbnail)) }
 
-// Part is a row of an image.
-type Part struct {
-	Kind ImageKind
-	Part int
-	Data []byte
+// PhotoPart is a row of an image.
+type PhotoPart struct {
+	Kind   ImageKind
+	Number int // from 0
+	Data   []byte
 }
 
 // Parts returns the rows of both images.
-func (p *NewPhoto) Parts() []Part {
-	var all []Part
+func (p *NewPhoto) Parts() []PhotoPart {
+	var all []PhotoPart
 	for kind, data := range [][]byte{FullImage: p.Image, Thumbnail: p.Thumbnail} {
-		part := 0
+		number := 0
 		for chunk := range slices.Chunk(data, PartSize) {
-			all = append(all, Part{ImageKind(kind), part, chunk})
-			part++
+			all = append(all, PhotoPart{ImageKind(kind), number, chunk})
+			number++
 		}
 	}
 	return all

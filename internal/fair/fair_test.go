@@ -44,47 +44,47 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestTurns: however many slots one caller is waiting for, another caller waits
+// TestSemaphore: however many slots one caller is waiting for, another caller waits
 // for only one of them.
-func TestTurns(t *testing.T) {
+func TestSemaphore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := NewTurns(1, 0)
-		if err := turns.Take(t.Context(), 1); err != nil {
+		sem := NewSemaphore(1, 0)
+		if err := sem.Acquire(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		var got []int64
 		for _, caller := range []int64{1, 1, 1, 1, 2, 3, 3} {
 			go func() {
-				if err := turns.Take(t.Context(), caller); err != nil {
+				if err := sem.Acquire(t.Context(), caller); err != nil {
 					t.Error(err)
 				}
 				got = append(got, caller)
-				turns.Done(caller)
+				sem.Release(caller)
 			}()
 			synctest.Wait()
 		}
-		turns.Done(1)
+		sem.Release(1)
 		synctest.Wait()
 		if want := []int64{1, 2, 3, 1, 3, 1, 1}; !slices.Equal(got, want) {
 			t.Errorf("turns of %v, want %v", got, want)
 		}
-		if turns.free != 1 {
-			t.Errorf("%d slots are free, want 1", turns.free)
+		if sem.free != 1 {
+			t.Errorf("%d slots are free, want 1", sem.free)
 		}
 	})
 }
 
-// TestTurnsForLookups: only lookups may use the reserved slot. Otherwise they
+// TestSemaphoreForLookups: only lookups may use the reserved slot. Otherwise they
 // alternate with other callers, and with each other.
-func TestTurnsForLookups(t *testing.T) {
+func TestSemaphoreForLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const key = 1
 		many, one := LookupCaller([32]byte{1}), LookupCaller([32]byte{2})
-		turns := NewTurns(3, 1)
+		sem := NewSemaphore(3, 1)
 		var order []int64
 		for _, caller := range []int64{key, key, key, key, many, many, many, many, one} {
 			go func() {
-				if turns.Take(t.Context(), caller) == nil {
+				if sem.Acquire(t.Context(), caller) == nil {
 					order = append(order, caller)
 				}
 			}()
@@ -92,25 +92,25 @@ func TestTurnsForLookups(t *testing.T) {
 		}
 		// The first two and the first lookup didn't have to wait.
 		for _, done := range []int64{key, key, many, many, one, key} {
-			turns.Done(done)
+			sem.Release(done)
 			synctest.Wait()
 		}
 		want := []int64{key, key, many, many, key, one, key, many, many}
 		if !slices.Equal(order, want) {
 			t.Errorf("got  %d\nwant %d", order, want)
 		}
-		turns.Close()
-		if err := turns.Take(t.Context(), 1); !errors.Is(err, ErrClosed) {
+		sem.Close()
+		if err := sem.Acquire(t.Context(), 1); !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: got %v, want ErrClosed", err)
 		}
 	})
 }
 
-// TestTurnsGivenUp: a slot is neither lost nor taken twice when waiting callers
+// TestSemaphoreGivenUp: a slot is neither lost nor taken twice when waiting callers
 // give up.
-func TestTurnsGivenUp(t *testing.T) {
+func TestSemaphoreGivenUp(t *testing.T) {
 	const slots = 3
-	turns := NewTurns(slots, 1)
+	sem := NewSemaphore(slots, 1)
 	var taken atomic.Int64
 	var wg sync.WaitGroup
 	for caller := range int64(8) {
@@ -120,39 +120,39 @@ func TestTurnsGivenUp(t *testing.T) {
 				if rand.N(2) == 0 {
 					go cancel()
 				}
-				if turns.Take(ctx, caller-1) == nil {
+				if sem.Acquire(ctx, caller-1) == nil {
 					if n := taken.Add(1); n > slots {
 						t.Errorf("%d of %d slots are taken", n, slots)
 					}
 					taken.Add(-1)
-					turns.Done(caller - 1)
+					sem.Release(caller - 1)
 				}
 				cancel()
 			}
 		})
 	}
 	wg.Wait()
-	if turns.free != slots {
-		t.Errorf("%d slots are free, want %d", turns.free, slots)
+	if sem.free != slots {
+		t.Errorf("%d slots are free, want %d", sem.free, slots)
 	}
-	if !turns.waiting.Empty() || !turns.lookups.Empty() {
+	if !sem.waiting.Empty() || !sem.lookups.Empty() {
 		t.Error("a caller is still waiting")
 	}
 }
 
-// TestTurnsEndWithTheContext: a caller whose context ends leaves the queue.
-func TestTurnsEndWithTheContext(t *testing.T) {
+// TestSemaphoreEndWithTheContext: a caller whose context ends leaves the queue.
+func TestSemaphoreEndWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := NewTurns(1, 0)
-		if err := turns.Take(t.Context(), 1); err != nil {
+		sem := NewSemaphore(1, 0)
+		if err := sem.Acquire(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		for _, wait := range []time.Duration{0, time.Second} {
 			ctx, cancel := context.WithTimeout(t.Context(), wait)
 			defer cancel()
 			start := time.Now()
-			if err := turns.Take(ctx, 2); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != wait || turns.Waiting() != 0 {
-				t.Errorf("got %v after %v, %d waiting; want the deadline after %v", err, time.Since(start), turns.Waiting(), wait)
+			if err := sem.Acquire(ctx, 2); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != wait || sem.Waiting() != 0 {
+				t.Errorf("got %v after %v, %d waiting; want the deadline after %v", err, time.Since(start), sem.Waiting(), wait)
 			}
 		}
 	})

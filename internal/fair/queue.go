@@ -100,7 +100,7 @@ func (q *Queue[T]) forget(l *line[T]) {
 const System int64 = 0
 
 // LookupCaller identifies reads made before the key of a request is known. Some
-// slots are reserved for these reads: see [Turns]. The caller is derived from
+// slots are reserved for these reads: see [Semaphore]. The caller is derived from
 // the secret's hash, because many requests with the same key may look it up at
 // once.
 func LookupCaller(hash [32]byte) int64 {

@@ -16,8 +16,8 @@ import (
 // content is a response that is the same for every client. Both forms are kept, because
 // compressing it for each request would be too slow.
 type content struct {
-	contentType    string
-	plain, gzipped form
+	contentType       string
+	identity, gzipped form
 }
 
 // form is content in one encoding. Each form has its own ETag.
@@ -45,7 +45,7 @@ func (c *content) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("Content-Type", c.contentType)
-	form := c.plain
+	form := c.identity
 	if AcceptsGzip(r) {
 		form = c.gzipped
 		h.Set("Content-Encoding", "gzip")

@@ -17,12 +17,12 @@ import (
 // csvReader reads CSV whose first line names the columns. It finds the lines of each
 // record itself, so that a quote that isn't closed can't hide the lines after it.
 type csvReader struct {
-	lines   lineReader
-	buffer  *bufio.Reader // one record, as csv's input
-	csv     *csv.Reader
-	columns []string
-	hidden  []numberedLine // lines inside a field with an unclosed quote: checked, never added
-	lost    bool           // a quote wasn't closed within maxRow: all later lines are hidden
+	lines    lineReader
+	buffer   *bufio.Reader // one record, as csv's input
+	csv      *csv.Reader
+	columns  []string
+	hidden   []numberedLine // lines inside a field with an unclosed quote: checked, never added
+	unclosed bool           // a quote wasn't closed within maxRow: all later lines are hidden
 }
 
 type numberedLine struct {
@@ -87,7 +87,7 @@ func (r *csvReader) Next() (Row, error) {
 			return Row{Line: number, Err: err}, nil
 		case err != nil:
 			return Row{}, err
-		case r.lost:
+		case r.unclosed:
 			r.hidden = append(r.hidden, numberedLine{number, text})
 			continue
 		}
@@ -113,7 +113,7 @@ func (r *csvReader) record() ([]byte, error) {
 	if tooLong {
 		return nil, invalidRecord(fmt.Sprintf("the line has more than %d bytes", maxRow))
 	}
-	if r.lost {
+	if r.unclosed {
 		return text, nil
 	}
 	open, wrong := scanQuotes(text, false)
@@ -121,7 +121,7 @@ func (r *csvReader) record() ([]byte, error) {
 		return text, nil
 	}
 	var rest []numberedLine
-	for open && !wrong && !r.lost {
+	for open && !wrong && !r.unclosed {
 		line, tooLong, err := r.lines.readLine()
 		if errors.Is(err, io.EOF) {
 			break
@@ -131,11 +131,11 @@ func (r *csvReader) record() ([]byte, error) {
 		}
 		rest = append(rest, numberedLine{r.lines.line, line})
 		text = append(text, line...)
-		r.lost = tooLong || len(text) > maxRow
+		r.unclosed = tooLong || len(text) > maxRow
 		open, wrong = scanQuotes(line, true)
 	}
 	switch {
-	case r.lost:
+	case r.unclosed:
 		r.hidden = rest
 		return nil, invalidRecord(fmt.Sprintf("not valid CSV: the quote opened here is not closed properly; everything from line %d on was read as one field", first))
 	case (open || wrong) && len(rest) > 0:

@@ -45,7 +45,7 @@ type Import struct {
 	Observer Observer
 	Journal  *Journal // nil: an interrupted import can't be continued
 
-	room chan struct{} // holds a token for each pending row
+	slots chan struct{} // holds a token for each pending row
 
 	mu      sync.Mutex
 	pending []*pendingRow // in the order of the file
@@ -93,7 +93,7 @@ func (i *Import) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.room = make(chan struct{}, maxPending)
+	i.slots = make(chan struct{}, maxPending)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	work := make(chan *pendingRow)
@@ -155,7 +155,7 @@ func (i *Import) read(ctx context.Context, done int64, work chan<- *pendingRow) 
 			continue
 		}
 		select {
-		case i.room <- struct{}{}:
+		case i.slots <- struct{}{}:
 		case <-ctx.Done():
 			return nil
 		}
@@ -195,7 +195,7 @@ func (i *Import) settle(row *pendingRow, existed bool, refusal error) {
 	for len(i.pending) > 0 && i.pending[0].done {
 		first := i.pending[0]
 		i.pending[0], i.pending = nil, i.pending[1:]
-		<-i.room
+		<-i.slots
 		i.tally.count(first)
 		if i.Journal != nil {
 			i.Journal.reached(i.tally, first.sum)

@@ -12,8 +12,8 @@ import (
 	"animalstore/internal/ratelimit"
 )
 
-// watchMetrics adds metrics about the load on the server's parts.
-func (s *Server) watchMetrics() {
+// addMetrics adds metrics about the load on the server's parts.
+func (s *Server) addMetrics() {
 	if s.metrics == nil {
 		return
 	}

@@ -79,7 +79,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	s.startHub()
 	s.startWebhooks()
 	s.handler = s.newHandler()
-	s.watchMetrics()
+	s.addMetrics()
 	if err := s.serveOps(); err != nil {
 		return nil, err
 	}

@@ -188,7 +188,7 @@ func scanObject(text []byte, fields []field) ([]jsontext.Value, error) {
 		return nil, malformed("the body is empty: send a JSON object")
 	}
 	if err != nil {
-		return nil, explainSyntax(err)
+		return nil, syntaxError(err)
 	}
 	if _, err := s.ReadToken(); err != io.EOF {
 		return nil, malformed("there is something after the JSON object, at byte %d: send one object only", s.InputOffset())
@@ -252,7 +252,7 @@ const (
 	tooDeep  = "exceeded max depth"
 )
 
-func explainSyntax(err error) error {
+func syntaxError(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case err == errTooManyFields:

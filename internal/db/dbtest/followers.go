@@ -66,7 +66,7 @@ func FollowWriters(t *testing.T, each int, all ...db.DB) error {
 func writeRandomly(ctx context.Context, d db.DB, ids *pool, seed uint64, caller, each int) error {
 	draw := rand.New(rand.NewPCG(seed, uint64(caller))).IntN
 	for range each {
-		got, err := carryOut(ctx, d, ids.operation(draw))
+		got, err := runOperation(ctx, d, ids.operation(draw))
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func sequences(t *testing.T, open func(*testing.T) db.DB) {
 		source := func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }
 		for range rapid.IntRange(1, 30).Draw(rt, "operations") {
 			op := ids.operation(source)
-			got, err := carryOut(t.Context(), d, op)
+			got, err := runOperation(t.Context(), d, op)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func record(t *testing.T, d db.DB, seed uint64, clients, each int) []porcupine.O
 		for range each {
 			op := ids.operation(source)
 			called := clock.Add(1)
-			got, err := carryOut(t.Context(), d, op)
+			got, err := runOperation(t.Context(), d, op)
 			if err != nil {
 				return err
 			}
@@ -156,8 +156,8 @@ func checkAgreement(t *testing.T, d db.DB) {
 
 var errNotNow = errors.New("not now")
 
-// carryOut calls d. It returns an error only if no caller should ever get it.
-func carryOut(ctx context.Context, d db.DB, op operation) (got outcome, err error) {
+// runOperation calls d. It returns an error only if no caller should ever get it.
+func runOperation(ctx context.Context, d db.DB, op operation) (got outcome, err error) {
 	switch o := op.(type) {
 	case createPet:
 		got.Pet, _, err = d.CreatePet(ctx, o.Pet, nil)

@@ -175,7 +175,7 @@ func orderOutlivesPet(t *testing.T, d db.DB) {
 func oneOrderWins(t *testing.T, d db.DB) {
 	for round := range testenv.Count(15, 1000) {
 		pet := mustCreatePet(t, d, animalstore.NewPet{Name: "wanted", CategoryID: 1})
-		var won, lost, winner atomic.Int64
+		var won, refused, winner atomic.Int64
 		together(t, 100, func(int) error {
 			order, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, nil)
 			var coded *animalstore.Error
@@ -184,15 +184,15 @@ func oneOrderWins(t *testing.T, d db.DB) {
 				won.Add(1)
 				winner.Store(order.ID)
 			case errors.As(err, &coded) && coded.Code == animalstore.PetNotAvailable:
-				lost.Add(1)
+				refused.Add(1)
 			default:
 				return fmt.Errorf("PlaceOrder: %w", err)
 			}
 			return nil
 		})
 		orders := mustListOrders(t, d, db.OrderQuery{PetID: pet.ID, Limit: 100})
-		if won.Load() != 1 || lost.Load() != 99 || len(orders) != 1 || orders[0].ID != winner.Load() {
-			t.Fatalf("round %d: %d won, %d lost, orders are %+v; want one to win and to be stored", round, won.Load(), lost.Load(), orders)
+		if won.Load() != 1 || refused.Load() != 99 || len(orders) != 1 || orders[0].ID != winner.Load() {
+			t.Fatalf("round %d: %d won, %d refused, orders are %+v; want one to win and to be stored", round, won.Load(), refused.Load(), orders)
 		}
 		pet.Status = animalstore.PetPending
 		wantPet(t, d, pet)

@@ -86,7 +86,7 @@ func writesAreSeen(t *testing.T, d db.DB) {
 			return publish(t, d, &newest, each)
 		}
 		for done.Load() < writers {
-			if err := look(t, d, newest.Load()); err != nil {
+			if err := checkReadable(t, d, newest.Load()); err != nil {
 				return err
 			}
 		}
@@ -106,8 +106,8 @@ func publish(t *testing.T, d db.DB, newest *atomic.Int64, n int) error {
 	return nil
 }
 
-// look returns an error unless every way to read finds the pet, if there is one.
-func look(t *testing.T, d db.DB, id int64) error {
+// checkReadable returns an error unless every way to read finds the pet, if there is one.
+func checkReadable(t *testing.T, d db.DB, id int64) error {
 	if id == 0 {
 		return nil
 	}

@@ -20,21 +20,21 @@ func (d *DB) withConn(ctx context.Context, f func(context.Context, *pgx.Conn) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := d.watch.check(); err != nil {
+	if err := d.breaker.check(); err != nil {
 		return err
 	}
-	begun := d.watch.now()
+	begun := d.breaker.now()
 	caller := fair.CallerOf(ctx)
 	working, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timeout)
 	defer cancel()
 	conn, err := d.acquire(working, caller)
 	if err != nil {
 		if working.Err() != nil {
-			d.watch.timedOut(begun, d.probe)
+			d.breaker.timedOut(begun, d.probe)
 		}
 		return fmt.Errorf("connect: %w: %w", db.ErrUnavailable, err)
 	}
-	defer d.turns.Done(caller)
+	defer d.slots.Release(caller)
 	defer d.release(conn)
 	if err := ctx.Err(); err != nil { // it ended during Acquire
 		return err
@@ -42,9 +42,9 @@ func (d *DB) withConn(ctx context.Context, f func(context.Context, *pgx.Conn) er
 	err = f(working, conn.Conn())
 	switch {
 	case !conn.Conn().IsClosed():
-		d.watch.responded()
+		d.breaker.responded()
 	case working.Err() != nil:
-		d.watch.timedOut(begun, d.probe)
+		d.breaker.timedOut(begun, d.probe)
 	}
 	return err
 }
@@ -52,12 +52,12 @@ func (d *DB) withConn(ctx context.Context, f func(context.Context, *pgx.Conn) er
 // acquire returns a connection and takes a turn, which ends after the connection is
 // released.
 func (d *DB) acquire(ctx context.Context, caller int64) (*pgxpool.Conn, error) {
-	if err := d.turns.Take(ctx, caller); err != nil {
+	if err := d.slots.Acquire(ctx, caller); err != nil {
 		return nil, err
 	}
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
-		d.turns.Done(caller)
+		d.slots.Release(caller)
 	}
 	return conn, err
 }
@@ -80,7 +80,7 @@ func (d *DB) probe(ctx context.Context) error {
 // are cut off: pgx would try to close the session first, and they would occupy their
 // slots until it gives up.
 func (d *DB) dropConns() {
-	for _, conn := range d.pool.AcquireAllIdle(d.watch.ctx) {
+	for _, conn := range d.pool.AcquireAllIdle(d.breaker.ctx) {
 		conn.Hijack().PgConn().Conn().Close()
 	}
 	d.pool.Reset()
@@ -100,11 +100,11 @@ func (d *DB) release(conn *pgxpool.Conn) {
 // probePause is the time between two probes of a server that doesn't respond.
 const probePause = 50 * time.Millisecond
 
-// watch tracks whether the server responds at all. Once an operation has timed out, and
-// no other has heard from the server meanwhile, further operations fail at once until
-// the server responds again. Otherwise a request with several operations, or one that
-// waits for others, would wait for one timeout after the other.
-type watch struct {
+// breaker makes operations fail at once while the server doesn't respond: from when an
+// operation has timed out, and no other got a response in that time, until the server
+// responds again. Otherwise a request with several operations, or one that waits for
+// others, would wait for several timeouts.
+type breaker struct {
 	heard atomic.Int64 // when the server last responded, since started
 	gone  atomic.Bool
 
@@ -113,20 +113,20 @@ type watch struct {
 	close   context.CancelFunc
 }
 
-func newWatch() *watch {
-	w := &watch{started: time.Now()}
-	w.ctx, w.close = context.WithCancel(context.Background())
-	return w
+func newBreaker() *breaker {
+	b := &breaker{started: time.Now()}
+	b.ctx, b.close = context.WithCancel(context.Background())
+	return b
 }
 
-func (w *watch) now() int64 { return int64(time.Since(w.started)) }
+func (b *breaker) now() int64 { return int64(time.Since(b.started)) }
 
 // responded records that the server responded.
-func (w *watch) responded() { w.heard.Store(w.now()) }
+func (b *breaker) responded() { b.heard.Store(b.now()) }
 
 // check returns an error while the server doesn't respond.
-func (w *watch) check() error {
-	if w.gone.Load() {
+func (b *breaker) check() error {
+	if b.gone.Load() {
 		return fmt.Errorf("%w: the server does not respond", db.ErrUnavailable)
 	}
 	return nil
@@ -134,17 +134,17 @@ func (w *watch) check() error {
 
 // timedOut records that an operation that began at the given time got no response. If
 // no other has since then, it probes the server until one succeeds.
-func (w *watch) timedOut(begun int64, probe func(context.Context) error) {
-	if w.heard.Load() >= begun || !w.gone.CompareAndSwap(false, true) {
+func (b *breaker) timedOut(begun int64, probe func(context.Context) error) {
+	if b.heard.Load() >= begun || !b.gone.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
-		for w.ctx.Err() == nil && probe(w.ctx) != nil {
+		for b.ctx.Err() == nil && probe(b.ctx) != nil {
 			select {
 			case <-time.After(probePause):
-			case <-w.ctx.Done():
+			case <-b.ctx.Done():
 			}
 		}
-		w.gone.Store(false)
+		b.gone.Store(false)
 	}()
 }

@@ -217,16 +217,16 @@ func dispatchBacklog(ctx context.Context, tx pgx.Tx, webhookID int64) error {
 // These claim at most $3 deliveries of a webhook ($1) that are due at $2, until $4. They
 // skip rows that another session is claiming, finishing or retrying.
 const (
-	claimSome = `WITH due AS (SELECT id FROM deliveries
+	selectDue = `WITH due AS (SELECT id FROM deliveries
 			WHERE webhook_id = $1 AND state = ` + db.SQLDeliveryPending + ` AND due_at <= $2 AND leased_until <= $2 `
-	claimRest = ` ORDER BY due_at, id LIMIT $3 FOR UPDATE SKIP LOCKED),
+	claimSelected = ` ORDER BY due_at, id LIMIT $3 FOR UPDATE SKIP LOCKED),
 		claimed AS (UPDATE deliveries d SET leased_until = $4 FROM due WHERE d.id = due.id
 			RETURNING d.id, d.webhook_id, d.event_id, d.type, d.event_time, d.data, d.tries, d.due_at)
 		SELECT c.id, c.webhook_id, c.event_id, c.type, c.event_time, c.data, c.tries, w.url, w.secret,
 			CASE WHEN w.old_secret_until > $2 THEN w.old_secret ELSE '' END
 		FROM claimed c JOIN webhooks w ON w.id = c.webhook_id ORDER BY c.due_at, c.id`
-	claimDue   = claimSome + claimRest
-	claimPings = claimSome + "AND " + db.SQLPing + claimRest
+	claimDue   = selectDue + claimSelected
+	claimPings = selectDue + "AND " + db.SQLPing + claimSelected
 )
 
 // claimFor claims deliveries of a webhook until db.MaxInFlight are claimed. It

@@ -138,7 +138,7 @@ func TestLostResponses(t *testing.T) {
 	d := mustOpen(t, proxy.URL(url), Options{Timeout: testenv.Deadline})
 	retry := &db.Idempotency{KeyID: 1, Token: "t", At: animalstore.At(time.Now())}
 
-	lost := proxy.LoseAnswer("commit\x00")
+	lost := proxy.LoseResponse("commit\x00")
 	if err := create(t, d, "in a transaction", retry); !errors.Is(err, db.ErrOutcomeUnknown) || errors.Is(err, db.ErrUnavailable) {
 		t.Errorf("a lost answer to COMMIT: got %v, want ErrOutcomeUnknown", err)
 	}
@@ -147,19 +147,19 @@ func TestLostResponses(t *testing.T) {
 	if err != nil || !replayed {
 		t.Errorf("sent again: %+v, replayed %t, %v, want a replay", pet, replayed, err)
 	}
-	lost = proxy.LoseAnswer("alone")
+	lost = proxy.LoseResponse("alone")
 	if err := create(t, d, "alone", nil); !errors.Is(err, db.ErrOutcomeUnknown) {
 		t.Errorf("a lost response to a statement without a transaction: got %v, want ErrOutcomeUnknown", err)
 	}
 	<-lost
 	// Before COMMIT is sent the outcome is known.
-	lost = proxy.LoseAnswer("too early")
+	lost = proxy.LoseResponse("too early")
 	if err := create(t, d, "too early", &db.Idempotency{KeyID: 1, Token: "u", At: retry.At}); !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
 		t.Errorf("a lost answer before COMMIT: got %v, want ErrUnavailable", err)
 	}
 	<-lost
 	// The outcome of a read doesn't matter.
-	lost = proxy.LoseAnswer("SELECT 1")
+	lost = proxy.LoseResponse("SELECT 1")
 	if err := d.Ping(t.Context()); !errors.Is(err, db.ErrUnavailable) {
 		t.Errorf("a lost answer to a read: got %v, want ErrUnavailable", err)
 	}

@@ -48,7 +48,7 @@ func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error 
 	pool := stdlib.OpenDB(*config)
 	defer pool.Close()
 	if err := pool.PingContext(ctx); err != nil {
-		return explain(err)
+		return describeConnectError(err)
 	}
 	if err := checkServer(ctx, pool); err != nil {
 		return err
@@ -107,7 +107,7 @@ func storedVersion(ctx context.Context, config *pgx.ConnConfig) (int64, error) {
 	connecting, cancel := context.WithTimeout(ctx, 2*startTimeout*time.Duration(1+len(config.Fallbacks)))
 	defer cancel()
 	if err := pool.PingContext(connecting); err != nil {
-		return 0, explain(err)
+		return 0, describeConnectError(err)
 	}
 	return currentVersion(ctx, pool)
 }
@@ -161,8 +161,8 @@ func checkServer(ctx context.Context, pool *sql.DB) error {
 	return nil
 }
 
-// explain tells an operator why a server can't be reached.
-func explain(err error) error {
+// describeConnectError tells an operator why a server can't be reached.
+func describeConnectError(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
 		return fmt.Errorf("PostgreSQL refuses the connection: %s", refused.Message)

@@ -16,15 +16,15 @@ const afterName = " FROM pets WHERE (folded_name, id) > ($1, $2) AND folded_name
 // listPetsByName returns the first $4 pets.
 const listPetsByName = "SELECT id, category_id, status, name, folded_name, 0" + afterName + "$4"
 
-// filterPetsByName looks at MaxNamesRead pets, and returns the first $4 that match and the
-// last one it looked at. It reads the index alone until it knows which pets to return. With
+// filterPetsByName examines MaxNamesRead pets, and returns the first $4 that match and the
+// last one it examined. It reads the index alone until it knows which pets to return. With
 // MaxNamesRead as a parameter, PostgreSQL would expect a tenth of all pets instead, and
 // make a new plan for every page.
 var filterPetsByName = fmt.Sprintf(`SELECT pets.id, pets.category_id, pets.status, pets.name, found.folded_name, found.place FROM (
-		SELECT looked.* FROM (
+		SELECT examined.* FROM (
 			SELECT folded_name, id, status, category_id, row_number() OVER () AS place FROM (
 				SELECT folded_name, id, status, category_id %s %[2]d) AS next
-		) AS looked
+		) AS examined
 		WHERE ($5::smallint IS NULL OR status = $5) AND ($6::bigint IS NULL OR category_id = $6) OR place = %[2]d
 		LIMIT $4
 	) AS found JOIN pets ON pets.id = found.id ORDER BY found.place`, afterName, db.MaxNamesRead)
@@ -33,7 +33,7 @@ var filterPetsByName = fmt.Sprintf(`SELECT pets.id, pets.category_id, pets.statu
 type namedPet struct {
 	pet    animalstore.Pet
 	folded string
-	place  int // among those that a filter looked at, from 1
+	place  int // among those that a filter examined, from 1
 }
 
 // PetsByName implements [db.DB].

@@ -56,7 +56,7 @@ func insertPhoto(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, p *db.NewPhot
 	}
 	for _, part := range p.Parts() {
 		batch.Queue("INSERT INTO photo_parts (photo_id, kind, part, data, checksum) VALUES ($1, $2, $3, $4, $5)",
-			photo.ID, int64(part.Kind), part.Part, part.Data, db.Checksum(part.Data))
+			photo.ID, int64(part.Kind), part.Number, part.Data, db.Checksum(part.Data))
 	}
 	return photo, nil
 }
@@ -171,7 +171,7 @@ func scanImage(row pgx.Row) (db.Image, error) {
 }
 
 // ImagePart implements [db.DB].
-func (d *DB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) ([]byte, error) {
+func (d *DB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, number int) ([]byte, error) {
 	return readOne(ctx, d, "select part of image", scanValue[[]byte],
-		"SELECT data FROM photo_parts WHERE photo_id = $1 AND kind = $2 AND part = $3", id, int64(kind), part)
+		"SELECT data FROM photo_parts WHERE photo_id = $1 AND kind = $2 AND part = $3", id, int64(kind), number)
 }

@@ -48,10 +48,10 @@ type Options struct {
 // DB is a [db.DB] in a PostgreSQL database.
 type DB struct {
 	pool    *pgxpool.Pool
-	turns   *fair.Turns // shares the pool's connections
-	long    *fair.Turns // limits how many long pages are read at once: see listPage
+	slots   *fair.Semaphore // shares the pool's connections
+	long    *fair.Semaphore // limits how many long pages are read at once: see listPage
 	timeout time.Duration
-	watch   *watch
+	breaker *breaker
 	hosts   *hosts
 	sampled sampledSize
 	creates batcher[newPet, createdPet]
@@ -82,10 +82,10 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	conns := int(config.MaxConns)
 	d := &DB{
 		pool:    pool,
-		turns:   fair.NewTurns(conns, min(reservedConns, conns-1)),
-		long:    fair.NewTurns(max(2, runtime.GOMAXPROCS(0)), 0),
+		slots:   fair.NewSemaphore(conns, min(reservedConns, conns-1)),
+		long:    fair.NewSemaphore(max(2, runtime.GOMAXPROCS(0)), 0),
 		timeout: opts.Timeout,
-		watch:   newWatch(),
+		breaker: newBreaker(),
 		hosts:   hosts,
 	}
 	d.creates.run, d.creates.timeout = d.createPets, d.timeout
@@ -95,7 +95,7 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 
 // Close implements [db.DB].
 func (d *DB) Close() error {
-	d.watch.close()
+	d.breaker.close()
 	closed := make(chan struct{})
 	go func() {
 		d.pool.Close()

@@ -144,7 +144,7 @@ func connectSnapshot(ctx context.Context, config *pgx.ConnConfig) (*Snapshot, er
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return nil, explain(err)
+		return nil, describeConnectError(err)
 	}
 	return &Snapshot{conn: conn}, nil
 }

@@ -23,7 +23,7 @@ func (d *DB) Stats() Stats {
 		Acquired: int(s.AcquiredConns()),
 		Idle:     int(s.IdleConns()),
 		Max:      int(s.MaxConns()),
-		Waiting:  d.turns.Waiting(),
+		Waiting:  d.slots.Waiting(),
 		Waits:    s.EmptyAcquireCount(),
 		WaitTime: s.EmptyAcquireWaitTime(),
 		Bytes:    d.sampledSize(),

@@ -98,10 +98,10 @@ const longPage = 50
 func listPage[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
 	if limit > longPage {
 		caller := fair.CallerOf(ctx)
-		if err := d.long.Take(ctx, caller); err != nil {
+		if err := d.long.Acquire(ctx, caller); err != nil {
 			return nil, err
 		}
-		defer d.long.Done(caller)
+		defer d.long.Release(caller)
 	}
 	return list(ctx, d, doing, scan, query, args...)
 }

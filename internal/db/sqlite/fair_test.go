@@ -74,7 +74,7 @@ func TestReadersTakeTurns(t *testing.T) {
 	}
 	wait := func(n int) {
 		t.Helper()
-		testenv.Eventually(t, fmt.Sprint(n, " reads wait"), func() bool { return d.turns.Waiting() >= n })
+		testenv.Eventually(t, fmt.Sprint(n, " reads wait"), func() bool { return d.slots.Waiting() >= n })
 	}
 	busy := d.nread - 1
 	for range busy {

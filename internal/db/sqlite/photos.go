@@ -16,7 +16,7 @@ func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempoten
 	by := db.OriginOf(ctx)
 	added, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (replayable[animalstore.Photo], error) {
 		return writeOrReplay(c, idempotency, func() (photo animalstore.Photo, err error) {
-			if err := checkRoom(c, &p, limit); err != nil {
+			if err := checkPhotoLimits(c, &p, limit); err != nil {
 				return photo, err
 			}
 			if photo, err = insertPhoto(c, &p); err != nil {
@@ -28,9 +28,9 @@ func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempoten
 	return added.result, added.replayed, err
 }
 
-// checkRoom refuses a photo if its pet doesn't exist or has too many, or if all photos
+// checkPhotoLimits refuses a photo if its pet doesn't exist or has too many, or if all photos
 // would take more than limit bytes.
-func checkRoom(c *sqlite.Conn, p *db.NewPhoto, limit int64) error {
+func checkPhotoLimits(c *sqlite.Conn, p *db.NewPhoto, limit int64) error {
 	if _, err := selectPet(c, p.PetID); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func insertPhoto(c *sqlite.Conn, p *db.NewPhoto) (photo animalstore.Photo, err e
 	photo.ID = c.LastInsertRowID()
 	for _, part := range p.Parts() {
 		err := execute(c, "insert image", "INSERT INTO photo_parts (photo_id, kind, part, data, checksum) VALUES (?, ?, ?, ?, ?)",
-			photo.ID, int64(part.Kind), part.Part, part.Data, db.Checksum(part.Data))
+			photo.ID, int64(part.Kind), part.Number, part.Data, db.Checksum(part.Data))
 		if err != nil {
 			return photo, err
 		}
@@ -164,12 +164,12 @@ func scanImage(stmt *sqlite.Stmt) (db.Image, error) {
 }
 
 // ImagePart implements [db.DB].
-func (d *DB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) ([]byte, error) {
+func (d *DB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, number int) ([]byte, error) {
 	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]byte, error) {
 		return selectOne(c, "select part of image", func(stmt *sqlite.Stmt) ([]byte, error) {
 			data := make([]byte, stmt.ColumnLen(0))
 			stmt.ColumnBytes(0, data)
 			return data, nil
-		}, "SELECT data FROM photo_parts WHERE photo_id = ? AND kind = ? AND part = ?", id, int64(kind), part)
+		}, "SELECT data FROM photo_parts WHERE photo_id = ? AND kind = ? AND part = ?", id, int64(kind), number)
 	})
 }

@@ -16,7 +16,7 @@ func (d *DB) openReaders(serve bool) error {
 		reserved = 1 // key lookups are quick and must not wait for long reads
 		n = max(4, 2*runtime.GOMAXPROCS(0)) + reserved
 	}
-	d.turns = fair.NewTurns(n, reserved)
+	d.slots = fair.NewSemaphore(n, reserved)
 	d.readers = make(chan *sqlite.Conn, n)
 	for ; d.nread < n; d.nread++ {
 		conn, err := d.connect()
@@ -42,13 +42,13 @@ func (d *DB) closeReaders() (err error) {
 // LIMIT.
 func (d *DB) read(ctx context.Context, f func(*sqlite.Conn) error) error {
 	caller := fair.CallerOf(ctx)
-	switch err := d.turns.Take(ctx, caller); {
+	switch err := d.slots.Acquire(ctx, caller); {
 	case errors.Is(err, fair.ErrClosed):
 		return errClosed
 	case err != nil:
 		return err
 	}
-	defer d.turns.Done(caller)
+	defer d.slots.Release(caller)
 	conn, ok := <-d.readers // waits only while the readers are being closed
 	if !ok {
 		return errClosed

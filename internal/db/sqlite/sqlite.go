@@ -66,7 +66,7 @@ type DB struct {
 	guard   *fileGuard  // of a server's files, otherwise nil
 	fatal   func(error)
 	noSync  bool
-	turns   *fair.Turns       // shares the readers
+	slots   *fair.Semaphore   // shares the readers
 	readers chan *sqlite.Conn // the idle ones
 	nread   int               // number of readers
 	writer  *writer
@@ -173,8 +173,8 @@ func (d *DB) Close() (err error) {
 		if d.guard != nil {
 			d.guard.close()
 		}
-		if d.turns != nil {
-			d.turns.Close()
+		if d.slots != nil {
+			d.slots.Close()
 		}
 		if d.nread > 0 {
 			errs = append(errs, d.closeReaders())

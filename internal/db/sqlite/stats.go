@@ -30,7 +30,7 @@ func (d *DB) Stats() Stats {
 		Writes:       d.writer.counts.writes.Load(),
 		Readers:      d.nread,
 		BusyReaders:  d.nread - len(d.readers),
-		WaitingReads: d.turns.Waiting(),
+		WaitingReads: d.slots.Waiting(),
 		FileBytes:    fileSize(d.path),
 		WALBytes:     fileSize(d.path + "-wal"),
 	}

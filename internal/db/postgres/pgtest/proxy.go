@@ -55,10 +55,10 @@ func (p *Proxy) URL(dsn string) string {
 	return u.String()
 }
 
-// LoseAnswer waits for a client to send these texts, in this order on one connection.
+// LoseResponse waits for a client to send these texts, in this order on one connection.
 // It forwards the message with the last of them, discards the server's response and
 // closes both connections. Then it closes the channel.
-func (p *Proxy) LoseAnswer(texts ...string) <-chan struct{} {
+func (p *Proxy) LoseResponse(texts ...string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lose, p.lost = texts, make(chan struct{})
@@ -106,7 +106,7 @@ type conversation struct {
 	client, server net.Conn
 
 	mu     sync.Mutex
-	sent   int           // how many of the texts of LoseAnswer
+	sent   int           // how many of the texts of LoseResponse
 	losing chan struct{} // not nil: the server's messages are discarded
 }
 

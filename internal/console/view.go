@@ -69,7 +69,7 @@ var doneTexts = map[string]string{
 	"pinged":        "The ping was sent. Reload to see its result.",
 	"retried":       "The delivery is due now. Reload to see its result.",
 	"no-ban":        "The key wasn’t banned.",
-	"unchanged":     "It is that way already. Nothing was changed.",
+	"unchanged":     "No change: that is already the case.",
 }
 
 func (c *Console) frame(v *visit, title string) frame {

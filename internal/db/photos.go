@@ -120,5 +120,5 @@ func CheckPhotosTotal(total, limit int64) error {
 	if total <= limit {
 		return nil
 	}
-	return animalstore.Errorf(animalstore.StorageFull, "the store has no space left for photos: remove some, or ask the operator to raise the limit; everything else still works")
+	return animalstore.Errorf(animalstore.StorageFull, "no space left for photos: remove some, or ask the operator to raise the limit")
 }

@@ -12,11 +12,11 @@ import (
 //
 // DispatchEvents turns events into deliveries: one for each webhook that was active, and
 // had selected the type, when the event was added. Its position is stored in the same
-// transaction, so every event is turned into deliveries exactly once, whatever is
-// interrupted.
+// transaction, so every event is turned into deliveries exactly once, even after
+// a crash.
 //
 // A delivery becomes due at a certain time. A worker claims it with a lease before it
-// sends it: nobody else sends it until the lease ends.
+// sends it: no other worker may send it before the lease ends.
 type Webhooks interface {
 	// CreateWebhook adds a webhook that passed Validate, with its secret. It receives
 	// the events of later changes. If there already are animalstore.MaxWebhooks, it
@@ -49,8 +49,8 @@ type Webhooks interface {
 	// how many.
 	PauseWebhooks(ctx context.Context) (paused int, err error)
 
-	// PingWebhook adds a delivery of PingData that is due at once, whatever the state
-	// and the types of the webhook.
+	// PingWebhook adds a delivery of PingData that is due at once, in any state of
+	// the webhook and with any types.
 	PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (animalstore.Delivery, error)
 
 	// Delivery returns a delivery of a webhook with the body it sends.
@@ -60,7 +60,7 @@ type Webhooks interface {
 	// ErrNotFound if the webhook doesn't exist.
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]animalstore.Delivery, error)
 
-	// RetryDelivery makes a delivery of a webhook pending and due at once, whatever its
+	// RetryDelivery makes a delivery of a webhook pending and due at once, from any
 	// state. It gets all its attempts again.
 	RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (animalstore.Delivery, error)
 

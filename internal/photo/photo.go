@@ -109,8 +109,7 @@ var formats = []*format{
 // ContentTypes are the media types that uploads may have.
 var ContentTypes = []string{"image/jpeg", "image/png", "image/webp"}
 
-// FromImage returns the picture to keep of an image that is no larger than that, and begins
-// at 0, 0.
+// FromImage encodes img, already scaled and with its origin at (0, 0), for storage.
 func FromImage(img *image.RGBA) *Picture {
 	p := &Picture{ContentType: "image/jpeg", Width: img.Rect.Dx(), Height: img.Rect.Dy()}
 	if !img.Opaque() {

@@ -12,7 +12,7 @@ import (
 const photoColumns = "id, pet_id, content_type, width, height, bytes, created_at"
 
 // AddPhoto implements [db.DB]. The lock on the pet keeps others from adding photos to it
-// or removing it meanwhile.
+// or removing it until the commit.
 func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempotency *db.Idempotency) (photo animalstore.Photo, replayed bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = writeOrReplay(ctx, tx, idempotency, &photo, func() error {

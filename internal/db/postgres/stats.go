@@ -35,8 +35,8 @@ func (d *DB) Size(ctx context.Context) (int64, error) {
 	return readOne(ctx, d, "read the size", scanValue[int64], "SELECT pg_database_size(current_database())")
 }
 
-// sizeEvery is how often metrics read the size of the database: PostgreSQL looks at each
-// of its files for that.
+// sizeEvery is how often metrics read the size of the database: PostgreSQL checks each of
+// its files for that.
 const sizeEvery = time.Minute
 
 // sampledSize is the size that was read last.

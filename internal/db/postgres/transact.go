@@ -93,7 +93,7 @@ const longPage = 50
 
 // listPage is list for a page of resources with names. Only as many long pages are read
 // at once as there are processors. With one on every connection, other callers would get
-// a connection in time but no processor: beside bursts of long pages, the p99 of small
+// a connection in time but no processor: during bursts of long pages, the p99 of small
 // reads would be 420 ms instead of 34.
 func listPage[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
 	if limit > longPage {

@@ -15,9 +15,9 @@ import (
 // memory: only the server that has locked the file claims deliveries, so no other process
 // has to know, and its claims end with it.
 //
-// mu is held from before deliveries are read until they are claimed. A claim that isn't
-// released and doesn't run out ends only after its result was committed. So no delivery is
-// claimed because of an outdated read.
+// mu is held from before deliveries are read until they are claimed. Unless released or
+// expired, a claim lasts until its result is committed. So no delivery is claimed because of
+// an outdated read.
 type claims struct {
 	mu sync.Mutex
 	of map[int64]map[int64]claim // by webhook, then by delivery

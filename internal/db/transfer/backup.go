@@ -15,7 +15,7 @@ import (
 // Files is an engine that keeps a store in one file.
 type Files interface {
 	// Copy copies the store in the file from, as it is at one instant, into the empty
-	// file to. A server may use the store meanwhile.
+	// file to. A server may be using the store.
 	Copy(ctx context.Context, from, to string, progress func(copied, total int64)) error
 
 	// Open opens a store to check it.
@@ -46,7 +46,7 @@ type Copied struct {
 var ErrDamaged = errors.New("the copy failed its checks")
 
 // Backup copies a store into a new file, which gets its name only when it is complete,
-// checked and on disk. It never replaces a file. A server may use the store meanwhile.
+// checked and on disk. It never replaces a file. A server may be using the store.
 func Backup(ctx context.Context, engine Files, store, file string, progress CopyProgress) (Copied, error) {
 	if real, err := filepath.EvalSymlinks(store); err == nil {
 		store = real // its other files are in the same directory

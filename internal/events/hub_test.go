@@ -201,8 +201,16 @@ func TestFallingBehind(t *testing.T) {
 			h.Notify()
 			time.Sleep(100 * time.Millisecond)
 		}
-		if kept := h.Stats().Kept; kept > 4096 {
+		kept := h.Stats().Kept
+		if kept > 4096 {
 			t.Errorf("got %d events in memory, want at most 4096", kept)
+		}
+		for first := int64(20_000 - kept); first <= int64(20_000-kept)+2; first++ { // from before the oldest in memory
+			next := h.NewReader(first-1, events.Filter{}, admin)
+			defer next.Close()
+			if ids := collect(t, next, 1); ids[0] != first {
+				t.Errorf("after %d: got %d, want %d", first-1, ids[0], first)
+			}
 		}
 		for i, id := range collect(t, r, 20_000) {
 			if id != int64(i+1) {

@@ -68,7 +68,7 @@ func TestAddressesThatShareABucket(t *testing.T) {
 		{"IPv4 and the same mapped to IPv6", "192.0.2.1", "::ffff:192.0.2.1", true},
 		{"two IPv4 mapped to IPv6", "::ffff:192.0.2.1", "::ffff:192.0.2.2", false},
 		{"one IPv6 /64, first and last address", "2001:db8:0:1::", "2001:db8:0:1:ffff:ffff:ffff:ffff", true},
-		{"neighbouring IPv6 /64", "2001:db8:0:1::1", "2001:db8:0:2::1", false},
+		{"neighbouring IPv6 /64", "2001:db8:0:2::1", "2001:db8:0:3::1", false},
 		{"IPv6 in two zones", "fe80::1%eth0", "fe80::2%eth1", true},
 		{"IPv4 and an IPv6 that begins with its bytes", "192.0.2.1", "c000:201::", false},
 	} {

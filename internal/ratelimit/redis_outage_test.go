@@ -94,6 +94,7 @@ func TestBansSurvive(t *testing.T) {
 	before, during := enterprise(1, 1, 1_000), enterprise(2, 1, 1_000)
 	beforeEnd := f.ban(f.servers[0], before)
 	server.Flush()
+	f.burst(1, 2, during) // so Redis knows the key, without the ban
 	f.banned("Redis was emptied", before, beforeEnd)
 	proxy.Cut()
 	f.banned("during an outage", before, beforeEnd)
@@ -101,7 +102,10 @@ func TestBansSurvive(t *testing.T) {
 	proxy.Restore()
 	f.shared()
 	f.banned("after the outage", before, beforeEnd)
-	testenv.Eventually(t, "a ban from the outage applies on the other server", func() bool {
+	if d, err := f.servers[1].take(during); err != nil || d.Code != animalstore.KeyBanned {
+		t.Errorf("a ban from the outage, on its own server: got %+v, %v, want key_banned", d, err)
+	}
+	testenv.Eventually(t, "the ban applies on the other server", func() bool {
 		d, err := f.servers[0].take(during)
 		return err == nil && d.Code == animalstore.KeyBanned && d.Reset == duringEnd
 	})

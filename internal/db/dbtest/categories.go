@@ -132,29 +132,6 @@ func categoryListsSelect(t *testing.T, d db.DB) {
 	}
 }
 
-// putsAtOnce: of many concurrent puts of a category, one creates it.
-func putsAtOnce(t *testing.T, d db.DB) {
-	var made atomic.Int64
-	together(t, 50, func(i int) error {
-		var before bool
-		created, err := d.PutCategory(t.Context(), animalstore.Category{ID: 9, Name: "cats"}, func(c *animalstore.Category) error {
-			before = c != nil
-			return nil
-		})
-		if created {
-			made.Add(1)
-		}
-		if created == before {
-			t.Errorf("created is %t where there was one: %t", created, before)
-		}
-		return err
-	})
-	if made.Load() != 1 {
-		t.Errorf("%d callers created the category, want 1", made.Load())
-	}
-	wantCategories(t, d, animalstore.Category{ID: 9, Name: "cats"})
-}
-
 // oneReplacesACategory: if many callers read the same name and replace it, one
 // succeeds.
 func oneReplacesACategory(t *testing.T, d db.DB) {

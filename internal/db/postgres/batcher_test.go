@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,30 +161,4 @@ func TestBatcherTimeout(t *testing.T) {
 		calls.Wait()
 		close(end)
 	})
-}
-
-// TestBatcherEndedContext: a call whose context has ended isn't run.
-func TestBatcherEndedContext(t *testing.T) {
-	var ran atomic.Int64
-	b := batcher[string, string]{timeout: time.Minute, run: func(_ context.Context, reqs []string) ([]string, error) {
-		ran.Add(int64(len(reqs)))
-		return reqs, nil
-	}}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	var calls sync.WaitGroup
-	for range 8 {
-		calls.Go(func() {
-			for range 200 { // a worker seldom takes the call before its caller leaves
-				if _, err := b.do(ended, "late"); !errors.Is(err, context.Canceled) || errors.Is(err, errBatchBegun) {
-					t.Errorf("got %v, want that it was cancelled", err)
-					return
-				}
-			}
-		})
-	}
-	calls.Wait()
-	if n := ran.Load(); n > 0 {
-		t.Errorf("%d calls were run, want none", n)
-	}
 }

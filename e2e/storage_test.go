@@ -179,6 +179,9 @@ func TestOneServer(t *testing.T) {
 	refused := func(what, database string) {
 		t.Helper()
 		second := launch(t, onDatabase(database))
+		if second.awaitServing() {
+			t.Fatalf("%s: a second server started", what)
+		}
 		if code := second.wait(); code != 1 {
 			t.Errorf("%s: exit code %d, want 1.\n%s", what, code, second.output())
 		}

@@ -8,6 +8,7 @@ import (
 
 	"animalstore/internal/db/postgres/pgtest"
 	ours "animalstore/internal/db/sqlite"
+	"animalstore/internal/testenv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,6 +18,7 @@ import (
 
 // TestPostgresScripts are scripts that need a PostgreSQL server.
 func TestPostgresScripts(t *testing.T) {
+	testenv.Slow(t)
 	server := pgtest.Shared(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "postgres"),

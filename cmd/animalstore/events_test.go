@@ -6,7 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"animalstore/internal/testenv"
 )
 
 // TestEventsFollow: events are printed as they happen, also those after the server was
@@ -37,11 +38,7 @@ func TestEventsFollow(t *testing.T) {
 	defer follow.Process.Kill()
 	await := func(text string) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); !strings.Contains(shown.String(), text); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("got %q after a minute, want %q in it", shown.String(), text)
-			}
-		}
+		testenv.Eventually(t, text+" is shown", func() bool { return strings.Contains(shown.String(), text) })
 	}
 	add("Rex")
 	await("\tpet/1\tRex, available\tkey 1\n")

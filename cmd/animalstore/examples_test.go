@@ -25,6 +25,7 @@ import (
 // pasted into a shell. Each command runs in its own directory with a store in
 // animalstore.db. A client command also gets a server with a copy of that store.
 func TestExamples(t *testing.T) {
+	testenv.Slow(t)
 	testenv.Need(t, "bash")
 	store := filepath.Join(t.TempDir(), "animalstore.db")
 	if err := fillStore(store); err != nil {

@@ -1,59 +1,14 @@
 package main
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
 )
-
-// TestCallError covers network failures that a script can't cause.
-func TestCallError(t *testing.T) {
-	c := connection{url: "https://pets.example"}
-	around := func(err error) error {
-		return fmt.Errorf("%w (after 3 attempts)", fmt.Errorf("listPets: GET https://pets.example/v1: %w", err))
-	}
-	tests := []struct {
-		err  error
-		want string
-	}{
-		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), `no server at https://pets.example: start one with "animalstore serve", or set --url or ANIMALSTORE_URL`},
-		{around(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "pets.example", IsNotFound: true}}), "the host of https://pets.example wasn't found: lookup pets.example: no such host. Check --url"},
-		{around(context.DeadlineExceeded), "https://pets.example didn't respond in time: check that it is running, and --url"},
-		{around(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}), "the connection to https://pets.example failed (network is unreachable): check that it is running, and --url"},
-		{around(io.ErrUnexpectedEOF), "the connection to https://pets.example failed (unexpected EOF): check that it is running, and --url"},
-		{around(&tls.CertificateVerificationError{Err: x509.HostnameError{Host: "pets.example", Certificate: &x509.Certificate{}}}), "the certificate of https://pets.example isn't valid: x509: certificate is not valid for any names, but wanted to match pets.example"},
-		{around(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), "this machine doesn't trust the certificate of https://pets.example. If it is your own, pass it with --cacert"},
-		{around(http.ErrSchemeMismatch), "https://pets.example doesn't use HTTPS: write http:// in --url"},
-		{fmt.Errorf("%w; %w", around(io.EOF), client.ErrOutcomeUnknown), "the connection to https://pets.example failed (EOF): check that it is running, and --url. The change may have been made: check before you repeat it"},
-		// Nothing to do with the server.
-		{errors.New("write /dev/stdout: no space left on device"), "write /dev/stdout: no space left on device"},
-	}
-	for _, test := range tests {
-		err := c.callError(t.Context(), ownerKey, test.err)
-		if got := message(err); got != test.want {
-			t.Errorf("%v: got\n%s\nwant\n%s", test.err, got, test.want)
-		}
-		if code := exitCode(err); code != exitError {
-			t.Errorf("%v: got exit code %d, want %d", test.err, code, exitError)
-		}
-	}
-	if err := c.callError(t.Context(), ownerKey, nil); err != nil {
-		t.Errorf("no error: got %v", err)
-	}
-}
 
 // TestGetUsesTheList: GET on a pet itself is deprecated, and a command line
 // that uses it would break in December 2030.

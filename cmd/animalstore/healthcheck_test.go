@@ -26,15 +26,15 @@ func TestReady(t *testing.T) {
 	for _, test := range []struct {
 		url    string
 		status int
-		want   string // part of the error; "" for none
+		ready  bool
 	}{
-		{plain.URL + "/shop", 200, ""},
-		{plain.URL + "/shop/v1", 200, ""},
-		{plain.URL + "/shop/v1/", 200, ""},
-		{secure.URL + "/shop", 200, ""},
-		{plain.URL + "/shop", 503, "responded with 503 Service Unavailable"},
-		{plain.URL + "/shop", 307, "responded with 307 Temporary Redirect"},
-		{gone.URL + "/shop", 200, "cannot be reached (connection refused)"},
+		{plain.URL + "/shop", 200, true},
+		{plain.URL + "/shop/v1", 200, true},
+		{plain.URL + "/shop/v1/", 200, true},
+		{secure.URL + "/shop", 200, true},
+		{plain.URL + "/shop", 503, false},
+		{plain.URL + "/shop", 307, false},
+		{gone.URL + "/shop", 200, false},
 	} {
 		status = test.status
 		address, err := url.Parse(test.url)
@@ -42,8 +42,8 @@ func TestReady(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = checkReady(t.Context(), address, "shop.example")
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s with status %d: got %v, want %q", test.url, test.status, err, test.want)
+		if (err == nil) != test.ready {
+			t.Errorf("%s with status %d: got %v, want ready: %t", test.url, test.status, err, test.ready)
 		}
 	}
 }

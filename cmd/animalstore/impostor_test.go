@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"sync/atomic"
-	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -100,15 +99,4 @@ func impostor(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.WriteFile(ts.MkAbs("cert.pem"), cert, 0o666))
 	}
 	pointTo(ts, s.URL)
-}
-
-// serveImpostor starts an impostor for a test and returns its address.
-func serveImpostor(t *testing.T, kind string) string {
-	t.Helper()
-	s, err := newImpostor(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s.URL
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 	"time"
 
@@ -29,23 +28,6 @@ func TestPrintForwarded(t *testing.T) {
 		test.printer.Out = &out
 		if err := printForwarded(&test.printer, event, test.attempt); err != nil || out.String() != test.want {
 			t.Errorf("%s: got %q and %v\nwant %q", test.name, &out, err, test.want)
-		}
-	}
-}
-
-type fullDisk struct{}
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
-
-// TestLostSecret: if a secret can't be printed, the error says how to get another.
-func TestLostSecret(t *testing.T) {
-	p := terminal.NewPrinter(fullDisk{}, fullDisk{})
-	for want, err := range map[string]error{
-		`the secret of key 2 couldn't be printed and is lost: no space left. Create a new one with "animalstore keys rotate 2"`:         printSecret(p, "key", 2, "secret", nil),
-		`the secret of webhook 3 couldn't be printed and is lost: no space left. Create a new one with "animalstore webhooks rotate 3"`: printSecret(p, "webhook", 3, "secret", nil),
-	} {
-		if err == nil || err.Error() != want {
-			t.Errorf("got %v\nwant %s", err, want)
 		}
 	}
 }

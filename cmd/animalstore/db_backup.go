@@ -202,7 +202,7 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	p.Note("Restored %s to %s in %.1f s: %s, %s passed.", file, store, time.Since(began).Seconds(),
 		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
 	if paused > 0 {
-		p.Note("Paused %s, because they would send events again that were delivered after the backup: resume each when its receiver is ready for that.",
+		p.Note("Paused %s: they would send events again that were delivered after the backup. Resume each when its receiver is ready.",
 			terminal.Count(int64(paused), "webhook", "webhooks"))
 	}
 	p.Note(`Next: run "animalstore serve" with the same --database.`)
@@ -233,5 +233,5 @@ func restoreError(ctx context.Context, err error) error {
 	for i, name := range occupied.Files {
 		quoted[i] = shellQuote(name)
 	}
-	return fmt.Errorf("%w. %s Move the old database out of the way first:\n\n  mkdir old-store && mv %s old-store/", err, unchanged, strings.Join(quoted, " "))
+	return fmt.Errorf("%w. %s Move the old database away first:\n\n  mkdir old-store && mv %s old-store/", err, unchanged, strings.Join(quoted, " "))
 }

@@ -57,8 +57,7 @@ first, and don't start it again once clients use the new database.`,
 	return cmd
 }
 
-// moveStore copies a store into an empty database, and prints the
-// result.
+// moveStore copies a store into an empty database, and prints the result.
 func moveStore(ctx context.Context, from, to databaseFlag, p *terminal.Printer) error {
 	source, err := from.openSource(ctx, true)
 	if err != nil {
@@ -89,9 +88,9 @@ func moveStore(ctx context.Context, from, to databaseFlag, p *terminal.Printer) 
 		total += m.Into.Rows
 	}
 	took := time.Since(began).Seconds()
-	p.Note("Moved %s in %.1f s, %s a second, and compared them: %s contains what %s contains.",
+	p.Note("Moved %s in %.1f s, %s per second: %s now has the same content as %s.",
 		terminal.Count(total, "row", "rows"), took, terminal.Grouped(int64(float64(total)/max(took, 0.001))), server.RedactDatabaseURL(to.url), server.RedactDatabaseURL(from.url))
-	p.Note(`Next: "animalstore serve --database …" with the database of --to. Keep the old one until you trust the new one, and don't start a server on it.`)
+	p.Note(`Next: run "animalstore serve" with the new --database. Keep the old one for now, but don't serve it.`)
 	return nil
 }
 
@@ -157,21 +156,21 @@ func printMoved(w io.Writer, moved []transfer.Moved) {
 // moveError says why a move failed, what the databases contain now, and
 // what to do next.
 func moveError(ctx context.Context, err error) error {
-	const unchanged = "Nothing was moved: the target and the source are unchanged. "
+	const unchanged = "Nothing was moved. "
 	var taken *transfer.NotEmptyError
 	switch {
 	case errors.Is(err, db.ErrOutcomeUnknown):
-		return fmt.Errorf("the connection was lost during the commit, so either everything was moved or nothing. Run the same command again: it refuses if everything was moved (%w)", err)
+		return fmt.Errorf("the connection was lost during the commit: everything was moved, or nothing. Run the same command again: it refuses if the move is done (%w)", err)
 	case errors.As(err, &taken):
 		return fmt.Errorf("%w. Name an empty database with --to", err)
 	case errors.Is(err, transfer.ErrDiffers):
 		return fmt.Errorf("%w, see the table. %sPlease report this", err, unchanged)
 	case ctx.Err() != nil:
-		return errors.New("stopped. " + unchanged + "Run the same command again to start over")
+		return errors.New("stopped. " + unchanged + "Run the same command again")
 	case errors.Is(err, db.ErrFull):
 		return fmt.Errorf("the disk of the target is full. %sFree some space and run the same command again (%w)", unchanged, err)
 	case errors.Is(err, db.ErrUnavailable):
 		return fmt.Errorf("the database stopped responding. %sRun the same command again when it is back (%w)", unchanged, err)
 	}
-	return fmt.Errorf("%w. %sRun the same command again once that is fixed", err, unchanged)
+	return fmt.Errorf("%w. %sFix this, and run the same command again", err, unchanged)
 }

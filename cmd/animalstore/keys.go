@@ -71,8 +71,8 @@ func (f *planFlags) register(cmd *cobra.Command, defaultPlan string) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.plan, "plan", defaultPlan, animalstore.JoinOr(animalstore.Plans))
 	cli.CompleteFlag(cmd, "plan", cli.FixedValues(animalstore.Plans))
-	flags.Int64Var(&f.limits.PerMinute, "per-minute", 0, "requests a minute, on plan enterprise")
-	flags.Int64Var(&f.limits.PerDay, "per-day", 0, "requests a day, on plan enterprise")
+	flags.Int64Var(&f.limits.PerMinute, "per-minute", 0, "requests per minute, on plan enterprise")
+	flags.Int64Var(&f.limits.PerDay, "per-day", 0, "requests per day, on plan enterprise")
 }
 
 func (f *newKeyFlags) newKey(now time.Time) (animalstore.NewKey, error) {
@@ -429,8 +429,8 @@ func printKey(p *terminal.Printer, k animalstore.Key, limits *ratelimit.Status, 
 }
 
 func keyFields(k *animalstore.Key, limits *ratelimit.Status, now time.Time) []terminal.Field {
-	perMinute := terminal.Field{Name: "Requests a minute", Value: decimal(k.Limits.PerMinute)}
-	perDay := terminal.Field{Name: "Requests a day", Value: decimal(k.Limits.PerDay)}
+	perMinute := terminal.Field{Name: "Requests per minute", Value: decimal(k.Limits.PerMinute)}
+	perDay := terminal.Field{Name: "Requests per day", Value: decimal(k.Limits.PerDay)}
 	if limits != nil {
 		perMinute = terminal.Field{Name: "Left this minute", Value: fmt.Sprintf("%d of %d", limits.Minute.Remaining, limits.Minute.Limit)}
 		perDay = terminal.Field{Name: "Left today", Value: fmt.Sprintf("%d of %d", limits.Day.Remaining, limits.Day.Limit)}
@@ -464,7 +464,7 @@ func keyColour(k *animalstore.Key, now time.Time) terminal.Colour {
 
 // keySentence is a key as a sentence.
 func keySentence(k animalstore.Key) string {
-	return fmt.Sprintf("key %d (%s): plan %s, %d requests a minute, %d a day; %s; %s.",
+	return fmt.Sprintf("key %d (%s): plan %s, %d requests per minute, %d per day; %s; %s.",
 		k.ID, terminal.Visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, k.Environment)
 }
 

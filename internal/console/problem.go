@@ -148,7 +148,7 @@ var titles = map[int]string{
 	http.StatusServiceUnavailable: "The store doesn’t respond",
 }
 
-// limitedProblem is for a key or an address that has used up its requests.
+// limitedProblem is for a key or an address that has reached its limit.
 func limitedProblem(status int, code animalstore.Code, until time.Time, seconds int64) problem {
 	p := problem{Status: status, Heading: "Too many requests", Until: animalstore.At(until), Seconds: max(1, seconds)}
 	switch code {
@@ -156,9 +156,9 @@ func limitedProblem(status int, code animalstore.Code, until time.Time, seconds 
 		p.Heading = "This key is banned"
 		p.Message = "It kept sending requests after it was told to wait. Wait until the ban ends, or ask an operator to lift it."
 	case animalstore.DailyQuotaExceeded:
-		p.Message = "The requests of this day (UTC) are used up. What the console shows counts like any other request."
+		p.Message = "The limit of requests per day (UTC) is reached. Pages of the console count too."
 	default:
-		p.Message = "The requests of this minute are used up. What the console shows counts like any other request."
+		p.Message = "The limit of requests per minute is reached. Pages of the console count too."
 	}
 	return p
 }

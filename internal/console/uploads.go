@@ -290,8 +290,8 @@ var refusalTexts = map[animalstore.Code]string{
 	animalstore.StorageFull:          "the store has no space left for photos",
 	animalstore.Overloaded:           "the server is busy with other pictures: try again in a moment",
 	animalstore.IdempotencyKeyReused: "another file with this name was sent before with the same form: choose it again",
-	animalstore.RateLimitExceeded:    "the requests of your key are used up",
-	animalstore.DailyQuotaExceeded:   "the requests of your key are used up",
+	animalstore.RateLimitExceeded:    "your key reached its limit of requests",
+	animalstore.DailyQuotaExceeded:   "your key reached its limit of requests",
 	animalstore.KeyBanned:            "your key is banned for a while",
 }
 

@@ -81,6 +81,7 @@ func TestSuggestions(t *testing.T) {
 	}
 	s.pet("7 of 9")
 	s.pet("7")
+	s.pet("15")
 	for _, test := range []struct {
 		text, want string
 		calls      int64
@@ -89,6 +90,7 @@ func TestSuggestions(t *testing.T) {
 		{"", `[]`, 0},
 		{"7 ", `[{"id":7,"name":"Rex \u003c06\u003e","status":"available"},{"id":14,"name":"7","status":"available"},{"id":13,"name":"7 of 9","status":"available"}]`, 2},
 		{"14", `[{"id":14,"name":"7","status":"available"}]`, 2},
+		{"15", `[{"id":15,"name":"15","status":"available"}]`, 2},
 		{"-1", `[]`, 1},
 		{"99", `[]`, 2},
 	} {

@@ -81,7 +81,7 @@ func (b *breakage) operation(where string, old, new object) {
 		}
 		p, q := b.follow(b.old, oldResponses[status]), b.follow(b.new, newResponses[status])
 		b.response(where+": "+status, p, q)
-		for _, code := range without(b.codes(b.old, p), b.codes(b.new, q)) {
+		for _, code := range without(list(p["x-codes"]), list(q["x-codes"])) {
 			b.add("%s: %s: code %v is gone", where, status, code)
 		}
 	}
@@ -92,16 +92,6 @@ func (b *breakage) operation(where string, old, new object) {
 			b.add("%s: status %s is new", where, status)
 		}
 	}
-}
-
-// codes returns the error codes of a response. Version 1.0.0 listed them in its
-// schema.
-func (b *breakage) codes(root, response object) []any {
-	if codes := list(response["x-codes"]); codes != nil {
-		return codes
-	}
-	schema := b.flat(root, at(response, "content", "application/json")["schema"])
-	return allowed(b.follow(root, at(schema, "properties")["code"]))
 }
 
 func (b *breakage) parameters(where string, old, new object) {

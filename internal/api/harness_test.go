@@ -98,6 +98,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 				return s.db
 			},
 			NoBackground:    true,
+			NoSync:          true,
 			PostgresTimeout: time.Minute, // for a busy machine; requests still have theirs
 			EventsEvery:     with.eventsEvery,
 			CheckWebhookURL: checkWebhookURL,

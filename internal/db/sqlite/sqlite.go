@@ -54,8 +54,8 @@ type Options struct {
 	// process, because what was written can't be trusted any more. If it is nil, errors
 	// are only returned.
 	Fatal func(error)
-	// NoSync commits without waiting for the disk, for tests and benchmarks: a power
-	// cut loses writes that were acknowledged. No flag and no variable may set it.
+	// NoSync never waits for the disk, for tests and benchmarks: a power cut loses
+	// writes that were acknowledged and may damage the file. No flag and no variable may set it.
 	NoSync bool
 }
 
@@ -227,11 +227,11 @@ func (d *DB) connect() (*sqlite.Conn, error) {
 	}
 	synchronous := "FULL"
 	if d.noSync {
-		synchronous = "NORMAL"
+		synchronous = "OFF"
 	}
 	for _, pragma := range []string{
-		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = " + synchronous,
+		"PRAGMA journal_mode = WAL",
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA temp_store = MEMORY",
 		"PRAGMA cache_size = " + cacheSize,

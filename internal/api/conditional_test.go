@@ -24,6 +24,7 @@ func tagged(t testing.TB, s *service) []struct {
 	ordered := s.addOne(t, "available")
 	order := s.order(t, ordered.ID)
 	change := patch(petPath(pet.ID), `{"name":"Max"}`)
+	rename := put("/v1/categories/7", fmt.Sprintf(`{"name":"cats like %d"}`, pet.ID))
 	approve := patch(orderPath(order.ID), `{"status":"approved"}`)
 	return []struct {
 		name, path string
@@ -35,16 +36,16 @@ func tagged(t testing.TB, s *service) []struct {
 		{"pets by id", fmt.Sprintf("/v1/pets?id=%d,%d", pet.ID, ordered.ID), change},
 		{"order", orderPath(order.ID), approve},
 		{"orders", "/v1/store/orders", approve},
-		{"category", "/v1/categories/7", put("/v1/categories/7", `{"name":"cats"}`)},
-		{"categories", "/v1/categories", put("/v1/categories/7", `{"name":"cats"}`)},
+		{"category", "/v1/categories/7", rename},
+		{"categories", "/v1/categories", rename},
 	}
 }
 
 // TestETags: a tag is strong, the same for the same bytes, and another once
 // they change; who has them already gets 304 and no body.
 func TestETags(t *testing.T) {
-	for i := range tagged(t, start(t)) {
-		s := start(t)
+	s := start(t)
+	for i := range tagged(t, s) {
 		r := tagged(t, s)[i]
 		t.Run(r.name, func(t *testing.T) {
 			first := s.do(t, call{path: r.path})
@@ -127,146 +128,83 @@ func TestNotModifiedLeadsOn(t *testing.T) {
 	}
 }
 
-// TestIfMatch: a write on a stale, weak or malformed tag changes nothing.
+// conditional are the operations that check If-Match before they change something.
+var conditional = map[string]bool{
+	"updatePet": true, "deletePet": true, "deletePhoto": true, "updateOrder": true, "putCategory": true,
+	"updateKey": true, "revokeKey": true, "rotateKey": true, "unbanKey": true,
+	"updateWebhook": true, "deleteWebhook": true, "rotateWebhook": true,
+}
+
+// TestIfMatch: a change with a stale, weak or malformed tag is refused and changes nothing.
 func TestIfMatch(t *testing.T) {
 	s := start(t)
-	writes := []struct {
-		name string
-		make func(t testing.TB) (path string, write call)
-		ok   int
-	}{
-		{"change a pet", func(t testing.TB) (string, call) {
-			path := petPath(s.addOne(t, "available").ID)
-			return path, patch(path, `{"name":"Max","status":"sold"}`)
-		}, 200},
-		{"remove a pet", func(t testing.TB) (string, call) {
-			path := petPath(s.addOne(t, "available").ID)
-			return path, remove(path)
-		}, 204},
-		{"move an order", func(t testing.TB) (string, call) {
-			path := orderPath(s.order(t, s.addOne(t, "available").ID).ID)
-			return path, patch(path, `{"status":"cancelled"}`)
-		}, 200},
-		{"name a category", func(t testing.TB) (string, call) {
-			s.addOne(t, "available")
-			return "/v1/categories/7", put("/v1/categories/7", `{"name":"cats"}`)
-		}, 200},
-	}
-	for _, w := range writes {
-		t.Run(w.name, func(t *testing.T) {
-			path, write := w.make(t)
-			before := s.do(t, call{path: path})
+	for _, op := range operations {
+		if !conditional[op.id] {
+			continue
+		}
+		// fresh returns a change of a new resource, a read of it and its response.
+		fresh := func(t *testing.T) (change, read call, got response) {
+			t.Helper()
+			change = op.call(t, s)
+			change.key = s.admin
+			path := strings.TrimSuffix(strings.TrimSuffix(change.path, "/rotate"), "/unban")
+			read = call{path: path, key: s.admin}
+			return change, read, s.do(t, read)
+		}
+		t.Run(op.id, func(t *testing.T) {
+			change, read, before := fresh(t)
 			tag := before.header.Get("ETag")
 			for _, stale := range []string{`"x"`, "W/" + tag, strings.Trim(tag, `"`), "", `"`, `"*"`, tag[:5] + `"`, `*, ` + tag, `"x", "y"`} {
-				got := s.do(t, bad(with(write, "If-Match", stale)))
-				got.want(t, 412, animalstore.PreconditionFailed)
-				if after := s.do(t, call{path: path}); string(after.body) != string(before.body) {
-					t.Fatalf("If-Match %s: it is %s now, was %s", stale, after.body, before.body)
+				s.do(t, bad(with(change, "If-Match", stale))).want(t, 412, animalstore.PreconditionFailed)
+				if after := s.do(t, read); string(after.body) != string(before.body) {
+					t.Fatalf("If-Match %s: got %s, want it unchanged: %s", stale, after.body, before.body)
 				}
 			}
-			for _, read := range []string{"GET", "HEAD"} {
-				s.do(t, with(call{method: read, path: path}, "If-Match", tag)).want(t, 200, "")
-				s.do(t, with(call{method: read, path: path}, "If-Match", `"x"`)).want(t, 412, animalstore.PreconditionFailed)
-			}
-			s.do(t, with(write, "If-Match", `"x", W/"y",`+tag)).want(t, w.ok, "")
-			for _, fresh := range []string{"*", "two lines"} {
-				path, write := w.make(t)
-				if fresh != "*" {
-					write = with(write, "If-Match", `"x"`)
-					fresh = s.do(t, call{path: path}).header.Get("ETag")
-				}
-				s.do(t, with(write, "If-Match", fresh)).want(t, w.ok, "")
-			}
+			s.do(t, with(read, "If-Match", tag)).want(t, 200, "")
+			s.do(t, with(read, "If-Match", `"x"`)).want(t, 412, animalstore.PreconditionFailed)
+			s.do(t, with(change, "If-Match", `"x", W/"y",`+tag)).want(t, op.ok, "")
+			change, _, _ = fresh(t)
+			s.do(t, with(change, "If-Match", "*")).want(t, op.ok, "")
+			change, _, before = fresh(t)
+			s.do(t, with(change, "If-Match", `"x"`, "If-Match", before.header.Get("ETag"))).want(t, op.ok, "")
 		})
 	}
 }
 
-// TestKeyTag: the tag of a key doesn't change when the key is used, and does when
-// it's changed.
-func TestKeyTag(t *testing.T) {
+// TestTagsWithoutUse: the use of a key and the deliveries of a webhook change what is shown
+// of them, not their tags.
+func TestTagsWithoutUse(t *testing.T) {
 	s := start(t)
 	secret, id := s.makeKey(t, keys.Mint(s.env))
-	path := fmt.Sprint("/v1/keys/", id)
-	get := func() response { t.Helper(); return s.do(t, call{path: path, key: s.admin}) }
-	first := get()
-	tag := first.header.Get("ETag")
-	s.clock.advance(time.Hour)
-	s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
-	if err := s.server.Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	used := get()
-	if string(used.body) == string(first.body) {
-		t.Fatalf("got %s after its use, want another lastUsedAt", used.body)
-	}
-	if got := used.header.Get("ETag"); got != tag {
-		t.Errorf("got ETag %s after the key was used, want %s as before", got, tag)
-	}
-	if got := s.do(t, with(call{path: path, key: s.admin}, "If-None-Match", tag)); got.status != http.StatusNotModified {
-		t.Errorf("got %v, want 304", got)
-	}
-	c := patch(path, `{"name":"till"}`, "If-Match", tag)
-	c.key = s.admin
-	changed := s.do(t, c)
-	changed.want(t, http.StatusOK, "")
-	if got := changed.header.Get("ETag"); got == tag || got != get().header.Get("ETag") {
-		t.Errorf("got ETag %s after a change, want another one, and the one of GET", got)
-	}
-}
-
-// TestKeyIfMatch: every change of a key is refused unless the tag is the current
-// one, and then changes nothing.
-func TestKeyIfMatch(t *testing.T) {
-	s := start(t)
-	for _, change := range []struct{ method, rest, body string }{
-		{"PATCH", "", `{"name":"till"}`},
-		{"DELETE", "", ""},
-		{"POST", "/rotate", `{"graceSeconds":0}`},
-		{"POST", "/rotate", ""},
-		{"POST", "/unban", ""},
-	} {
-		t.Run(change.method+change.rest, func(t *testing.T) {
-			secret, id := s.makeKey(t, keys.Mint(s.env))
-			path := fmt.Sprint("/v1/keys/", id)
-			send := func(tag string) response {
-				t.Helper()
-				return s.do(t, with(call{method: change.method, path: path + change.rest, body: change.body, key: s.admin}, "If-Match", tag))
-			}
-			before, err := s.db.Key(t.Context(), id)
-			if err != nil {
+	webhook := s.addWebhook(t)
+	now := animalstore.At(s.clock.Now())
+	for path, use := range map[string]func(){
+		keyPath(id): func() {
+			s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
+			if err := s.server.Save(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			tag := s.do(t, call{path: path, key: s.admin}).header.Get("ETag")
-			for _, other := range []string{`"x"`, "W/" + tag, `"x", "y"`} {
-				send(other).want(t, http.StatusPreconditionFailed, animalstore.PreconditionFailed)
+		},
+		fmt.Sprint("/v1/webhooks/", webhook.ID): func() {
+			if _, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, now); err != nil {
+				t.Fatal(err)
 			}
-			if after, err := s.db.Key(t.Context(), id); err != nil || after != before {
-				t.Errorf("after refusals: got %+v, %v, want %+v", after, err, before)
+			due, err := s.db.DB.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Minute)))
+			if err != nil || len(due) != 1 {
+				t.Fatalf("claimed %d, %v, want the ping", len(due), err)
 			}
-			s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
-			for _, good := range []string{tag, "*"} {
-				_, id := s.makeKey(t, keys.Mint(s.env))
-				path = fmt.Sprint("/v1/keys/", id)
-				if good == tag {
-					good = s.do(t, call{path: path, key: s.admin}).header.Get("ETag")
-				}
-				if got := send(good); got.status != 200 && got.status != 204 {
-					t.Errorf("with If-Match %s: got %v, want success", good, got)
-				}
+			if _, _, err := s.db.DB.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: now, Status: new(204)}, 0, 0), now, animalstore.Time{}); err != nil {
+				t.Fatal(err)
 			}
-		})
+		},
+	} {
+		before := s.asAdmin(t, "GET", path, "")
+		use()
+		after := s.asAdmin(t, "GET", path, "")
+		if string(before.body) == string(after.body) || before.header.Get("ETag") != after.header.Get("ETag") {
+			t.Errorf("%s: got %s with tag %s, want another body and the tag %s", path, after.body, after.header.Get("ETag"), before.header.Get("ETag"))
+		}
 	}
-	t.Run("a revoked key", func(t *testing.T) { // 412 comes before 409
-		_, id := s.makeKey(t, keys.Mint(s.env))
-		if _, err := s.revoke(t, id); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range []call{patch(fmt.Sprint("/v1/keys/", id), `{"name":"x"}`), post(fmt.Sprint("/v1/keys/", id, "/rotate"), "")} {
-			c.key = s.admin
-			s.do(t, with(c, "If-Match", `"x"`)).want(t, http.StatusPreconditionFailed, animalstore.PreconditionFailed)
-			s.do(t, c).want(t, http.StatusConflict, animalstore.InvalidTransition)
-		}
-	})
 }
 
 // TestPutIfNoneMatch: with If-None-Match a PUT can create without replacing.
@@ -284,5 +222,5 @@ func TestPutIfNoneMatch(t *testing.T) {
 	}
 	s.do(t, put(path, `{"name":"cats"}`, "If-None-Match", `"x"`)).want(t, http.StatusOK, "")
 	s.do(t, put("/v1/categories/8", `{"name":"cats"}`, "If-None-Match", `"x"`)).want(t, http.StatusCreated, "")
-	s.do(t, put("/v1/categories/9", `{"name":"cats"}`, "If-None-Match", "*", "If-Match", "*")).want(t, http.StatusPreconditionFailed, animalstore.PreconditionFailed)
+	s.do(t, put("/v1/categories/9", `{"name":"cats"}`, "If-Match", "*")).want(t, http.StatusPreconditionFailed, animalstore.PreconditionFailed)
 }

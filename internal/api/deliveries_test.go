@@ -63,22 +63,22 @@ func TestPingErrors(t *testing.T) {
 	s := start(t)
 	path := fmt.Sprint("/v1/webhooks/", s.addWebhook(t).ID)
 	for _, test := range []struct {
-		body string
-		code animalstore.Code
-		part string
+		body  string
+		code  animalstore.Code
+		field string
 	}{
-		{`{"type":"pet.sold"}`, "validation_failed", "type must be a type of event such as pet.created"},
-		{`{"type":"pet.*"}`, "validation_failed", "type must be"},
-		{`{"type":""}`, "validation_failed", "type must be"},
-		{`{"type":null}`, "validation_failed", "type must be"},
-		{`{"type":["pet.created"]}`, "validation_failed", "type must be"},
+		{`{"type":"pet.sold"}`, "validation_failed", "type"},
+		{`{"type":"pet.*"}`, "validation_failed", "type"},
+		{`{"type":""}`, "validation_failed", "type"},
+		{`{"type":null}`, "validation_failed", "type"},
+		{`{"type":["pet.created"]}`, "validation_failed", "type"},
 		{`{"type":"pet.created","type":"pet.created"}`, "malformed_json", ""},
 		{`"pet.created"`, "malformed_json", ""},
 		{`{`, "malformed_json", ""},
 	} {
 		got := s.do(t, call{method: "POST", path: path + "/ping", key: s.admin, body: test.body, bad: true})
 		got.want(t, http.StatusBadRequest, test.code)
-		got.wantMessage(t, test.part)
+		got.wantMessage(t, test.field)
 	}
 	got := s.do(t, with(call{method: "POST", path: path + "/ping", key: s.admin, body: "type=pet.created", bad: true}, "Content-Type", "application/x-www-form-urlencoded"))
 	got.want(t, http.StatusUnsupportedMediaType, animalstore.UnsupportedMediaType)
@@ -94,58 +94,31 @@ func TestPingErrors(t *testing.T) {
 	}
 }
 
-// TestRetryDeliveries: the number is that of the deliveries that are due then.
+// TestRetryDeliveries: a request chooses deliveries by state and time, and the response has
+// their number.
 func TestRetryDeliveries(t *testing.T) {
 	s := start(t)
-	webhook, other := s.addWebhook(t), s.addWebhook(t)
+	webhook := s.addWebhook(t)
 	begin := s.clock.Now()
-	for n := range 4 { // the first two fail, the third is delivered, the last is due
-		now := animalstore.At(s.clock.Now())
-		for _, id := range []int64{webhook.ID, other.ID} {
-			if _, err := s.db.DB.PingWebhook(t.Context(), id, animalstore.PetCreated, now); err != nil {
-				t.Fatal(err)
-			}
-		}
-		due, err := s.db.DB.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Millisecond)))
-		if err != nil || len(due) != 2 {
-			t.Fatalf("claimed %d, %v, want 2", len(due), err)
-		}
-		for _, d := range due {
-			if n == 3 {
-				break
-			}
-			a := animalstore.Attempt{Time: now, Status: new([]int{500, 500, 200}[n])}
-			if _, _, err := s.db.DB.FinishDelivery(t.Context(), d.Result(a, 0, 0), now, animalstore.Time{}); err != nil {
-				t.Fatal(err)
-			}
+	for range 2 {
+		if _, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, animalstore.PetCreated, animalstore.At(s.clock.Now())); err != nil {
+			t.Fatal(err)
 		}
 		s.clock.advance(time.Hour)
 	}
-	path := fmt.Sprintf("/v1/webhooks/%d/deliveries", webhook.ID)
-	for _, test := range []struct {
-		body string
-		want int
-	}{
-		{`{"state":"failed","since":"` + begin.Add(90*time.Minute).Format(time.RFC3339) + `"}`, 0},
-		{`{"state":"failed","since":"` + begin.Add(30*time.Minute).In(time.FixedZone("", -3600)).Format(time.RFC3339) + `"}`, 1},
-		{`{"state":"failed","unknown":null}`, 1},
-		{`{"state":"failed"}`, 0},
-		{`{"state":"pending"}`, 3},
-		{`{"since":"` + begin.Add(90*time.Minute).Format(time.RFC3339Nano) + `"}`, 2},
-		{`{"since":"` + animalstore.At(s.clock.Now()).String() + `"}`, 0},
-		{`{"since":"1999-12-31T23:59:59Z"}`, 4},
+	halfPast := begin.Add(30 * time.Minute)
+	for body, want := range map[string]int{
+		`{"state":"pending","unknown":null}`: 2,
+		`{"state":"failed"}`:                 0,
+		`{"since":"1999-12-31T23:59:59Z"}`:   2,
+		`{"state":"pending","since":"` + halfPast.In(time.FixedZone("", -3600)).Format(time.RFC3339) + `"}`: 1,
+		`{"since":"` + animalstore.At(s.clock.Now()).String() + `"}`:                                        0,
 	} {
-		got := s.do(t, call{method: "POST", path: path + "/retry", key: s.admin, body: test.body})
+		got := s.do(t, call{method: "POST", path: fmt.Sprintf("/v1/webhooks/%d/deliveries/retry", webhook.ID), key: s.admin, body: body})
 		got.want(t, http.StatusAccepted, "")
-		if want := fmt.Sprintf(`{"deliveries":%d}`, test.want); strings.TrimSpace(string(got.body)) != want {
-			t.Errorf("%s: got %s, want %s", test.body, got.body, want)
+		if want := fmt.Sprintf(`{"deliveries":%d}`, want); strings.TrimSpace(string(got.body)) != want {
+			t.Errorf("%s: got %s, want %s", body, got.body, want)
 		}
-	}
-	if got := idsIn(t, s.do(t, call{path: path + "?state=pending", key: s.admin})); len(got) != 4 {
-		t.Errorf("pending are %d, want all", got)
-	}
-	if got := idsIn(t, s.do(t, call{path: fmt.Sprintf("/v1/webhooks/%d/deliveries?state=failed", other.ID), key: s.admin})); len(got) != 2 {
-		t.Errorf("failed deliveries of the other webhook: got %d, want 2", got)
 	}
 }
 
@@ -157,30 +130,30 @@ func TestRetryDeliveriesErrors(t *testing.T) {
 	path := fmt.Sprintf("/v1/webhooks/%d/deliveries/retry", webhook.ID)
 	future := s.clock.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)
 	for _, test := range []struct {
-		body string
-		code animalstore.Code
-		part string
+		body  string
+		code  animalstore.Code
+		field string
 	}{
 		{``, "malformed_json", ""},
 		{`[]`, "malformed_json", ""},
 		{`{"state":"failed"`, "malformed_json", ""},
-		{`{}`, "validation_failed", "state or since is required"},
-		{`{"stat":"failed"}`, "validation_failed", "state or since is required"},
-		{`{"state":"delivered"}`, "validation_failed", "state must be one of pending, failed"},
-		{`{"state":"lost"}`, "validation_failed", "state must be one of"},
-		{`{"state":""}`, "validation_failed", "state must be one of"},
-		{`{"state":null}`, "validation_failed", "state must be one of"},
-		{`{"state":"delivered","since":"2026-01-01T00:00:00Z"}`, "validation_failed", "state must be one of"},
-		{`{"state":"failed","since":"` + future + `"}`, "validation_failed", "since must not be in the future"},
-		{`{"since":"yesterday"}`, "validation_failed", "since must be a time such as"},
-		{`{"since":"2026-01-01"}`, "validation_failed", "since must be a time such as"},
-		{`{"since":1763198645}`, "validation_failed", "since must be a time such as"},
-		{`{"since":null}`, "validation_failed", "since must be a time such as"},
+		{`{}`, "validation_failed", "state"},
+		{`{"stat":"failed"}`, "validation_failed", "state"},
+		{`{"state":"delivered"}`, "validation_failed", "state"},
+		{`{"state":"lost"}`, "validation_failed", "state"},
+		{`{"state":""}`, "validation_failed", "state"},
+		{`{"state":null}`, "validation_failed", "state"},
+		{`{"state":"delivered","since":"2026-01-01T00:00:00Z"}`, "validation_failed", "state"},
+		{`{"state":"failed","since":"` + future + `"}`, "validation_failed", "since"},
+		{`{"since":"yesterday"}`, "validation_failed", "since"},
+		{`{"since":"2026-01-01"}`, "validation_failed", "since"},
+		{`{"since":1763198645}`, "validation_failed", "since"},
+		{`{"since":null}`, "validation_failed", "since"},
 	} {
 		t.Run(test.body, func(t *testing.T) {
 			got := s.do(t, call{method: "POST", path: path, key: s.admin, body: test.body, bad: true})
 			got.want(t, http.StatusBadRequest, test.code)
-			got.wantMessage(t, test.part)
+			got.wantMessage(t, test.field)
 		})
 	}
 }

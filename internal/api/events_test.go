@@ -260,6 +260,7 @@ func (s *service) beginWaiting(t testing.TB, c call) <-chan response {
 // TestEventsWait: a request that waits is answered as soon as there is an event, and
 // moves on over those that don't match.
 func TestEventsWait(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	path := s.latest(t, "", "&type=pet.updated&wait=30")
 	waiting := s.beginWaiting(t, call{path: path})

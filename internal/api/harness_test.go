@@ -56,6 +56,7 @@ type setup struct {
 	wrap      func(*faultyDB) db.DB // what the server gets as its database
 	observer  api.Observer
 	tls       *tls.Config
+	sync      bool // commits wait for the disk
 
 	eventsEvery time.Duration
 	photosLimit int64
@@ -98,7 +99,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 				return s.db
 			},
 			NoBackground:    true,
-			NoSync:          true,
+			NoSync:          !with.sync,
 			PostgresTimeout: time.Minute, // for a busy machine; requests still have theirs
 			EventsEvery:     with.eventsEvery,
 			CheckWebhookURL: checkWebhookURL,

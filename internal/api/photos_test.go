@@ -165,30 +165,27 @@ func TestUploadsAreRefused(t *testing.T) {
 		call   call
 		status int
 		code   animalstore.Code
-		says   string
 	}{
-		{"size before type", upload(pet, "text/plain", large), 413, "payload_too_large", "10485760"},
-		{"size in chunks before type", streamed(upload(pet, "text/plain", large)), 413, "payload_too_large", "10485760"},
-		{"size in chunks", streamed(upload(pet, "image/png", large)), 413, "payload_too_large", "10485760"},
-		{"type before content", upload(pet, "text/plain", "x"), 415, "unsupported_media_type", "image/jpeg or image/png or image/webp"},
-		{"no type", streamed(call{method: "POST", path: "/v1/pets/1/photos", body: smallJPEG}), 415, "unsupported_media_type", "image/jpeg"},
-		{"JSON", upload(pet, "application/json", "{}"), 415, "unsupported_media_type", "image/jpeg"},
-		{"GIF", upload(pet, "image/gif", "GIF89a"), 415, "unsupported_media_type", "image/jpeg"},
-		{"compressed", headers(upload(pet, "image/jpeg", smallJPEG), "Content-Encoding", "gzip"), 415, "unsupported_media_type", "Content-Encoding"},
-		{"content before pet", upload(99, "image/jpeg", "x"), 400, "invalid_image", "not a JPEG picture"},
-		{"another format", upload(pet, "image/png", smallJPEG), 400, "invalid_image", "Content-Type: image/jpeg"},
-		{"no body", upload(pet, "image/jpeg", ""), 400, "invalid_image", "JPEG"},
-		{"an invalid Idempotency-Key", headers(upload(pet, "image/jpeg", smallJPEG), "Idempotency-Key", "a b"), 400, "invalid_parameter", "Idempotency-Key"},
-		{"pet before pixels", upload(99, "image/jpeg", smallJPEG[:len(smallJPEG)-10]), 404, "pet_not_found", "99"},
-		{"no such pet", upload(99, "image/jpeg", smallJPEG), 404, "pet_not_found", "99"},
-		{"too many", upload(full, "image/jpeg", smallJPEG), 409, "too_many_photos", "remove one"},
-		{"no space", upload(pet, "image/jpeg", string(phototest.JPEG(noise))), 503, "storage_full", "no space left for photos"},
+		{"size before type", upload(pet, "text/plain", large), 413, "payload_too_large"},
+		{"size in chunks before type", streamed(upload(pet, "text/plain", large)), 413, "payload_too_large"},
+		{"size in chunks", streamed(upload(pet, "image/png", large)), 413, "payload_too_large"},
+		{"type before content", upload(pet, "text/plain", "x"), 415, "unsupported_media_type"},
+		{"no type", streamed(call{method: "POST", path: "/v1/pets/1/photos", body: smallJPEG}), 415, "unsupported_media_type"},
+		{"JSON", upload(pet, "application/json", "{}"), 415, "unsupported_media_type"},
+		{"GIF", upload(pet, "image/gif", "GIF89a"), 415, "unsupported_media_type"},
+		{"compressed", headers(upload(pet, "image/jpeg", smallJPEG), "Content-Encoding", "gzip"), 415, "unsupported_media_type"},
+		{"content before pet", upload(99, "image/jpeg", "x"), 400, "invalid_image"},
+		{"another format", upload(pet, "image/png", smallJPEG), 400, "invalid_image"},
+		{"no body", upload(pet, "image/jpeg", ""), 400, "invalid_image"},
+		{"an invalid Idempotency-Key", headers(upload(pet, "image/jpeg", smallJPEG), "Idempotency-Key", "a b"), 400, "invalid_parameter"},
+		{"pet before pixels", upload(99, "image/jpeg", smallJPEG[:len(smallJPEG)-10]), 404, "pet_not_found"},
+		{"no such pet", upload(99, "image/jpeg", smallJPEG), 404, "pet_not_found"},
+		{"too many", upload(full, "image/jpeg", smallJPEG), 409, "too_many_photos"},
+		{"no space", upload(pet, "image/jpeg", string(phototest.JPEG(noise))), 503, "storage_full"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.call.bad = true
-			got := s.do(t, c.call)
-			got.want(t, c.status, c.code)
-			got.wantMessage(t, c.says)
+			s.do(t, c.call).want(t, c.status, c.code)
 		})
 	}
 	// What the header says is enough.
@@ -329,6 +326,7 @@ func TestPhotoEvents(t *testing.T) {
 // Package photo has tests of how long that takes and how much memory.
 func TestBadUploads(t *testing.T) {
 	sqliteOnly(t, "bad uploads never reach the database")
+	testenv.Slow(t)
 	t.Parallel()
 	s := start(t)
 	pet := s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID

@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"regexp"
 	"runtime"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -117,10 +115,10 @@ func (st *stream) next() animalstore.Event {
 // awaitEnd reads until the stream ends, and fails the test if it is cut off or goes on.
 func (st *stream) awaitEnd() {
 	st.t.Helper()
-	timer := time.AfterFunc(time.Minute, func() { st.res.Body.Close() })
+	timer := time.AfterFunc(testenv.Deadline, func() { st.res.Body.Close() })
 	defer timer.Stop()
 	if _, err := io.Copy(io.Discard, st.lines); err != nil {
-		st.t.Errorf("the stream didn't end within a minute, or was cut off: %v", err)
+		st.t.Errorf("the stream didn't end, or was cut off: %v", err)
 	}
 }
 
@@ -133,6 +131,13 @@ func (s *service) createPet(t testing.TB, name string) {
 func TestStream(t *testing.T) {
 	s := start(t)
 	s.createPet(t, "before")
+	all := s.openStream(t, call{path: "/v1/events", key: s.admin})
+	for _, want := range []animalstore.EventType{"key.created", "key.created", "pet.created", "category.updated"} {
+		if got := all.next().Type; got != want {
+			t.Errorf("a stream from the start: got %s, want %s", got, want)
+		}
+	}
+	all.res.Body.Close()
 	st := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*&limit=0&wait=99"}) // which mean nothing here
 	first, err := st.block()
 	if err != nil || st.lastID == "" || first["data"] != "" {
@@ -153,19 +158,6 @@ func TestStream(t *testing.T) {
 		}
 	}
 	testenv.Eventually(t, "the first stream is noticed to be gone", func() bool { return s.handler.Stats().Streams == 1 })
-}
-
-func TestStreamFromTheStart(t *testing.T) {
-	s := start(t)
-	s.createPet(t, "Rex")
-	st := s.openStream(t, call{path: "/v1/events", key: s.admin})
-	var got []string
-	for range 4 {
-		got = append(got, string(st.next().Type))
-	}
-	if want := []string{"key.created", "key.created", "pet.created", "category.updated"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }
 
 func TestStreamIsRefused(t *testing.T) {
@@ -238,9 +230,11 @@ func TestStreamComments(t *testing.T) {
 	}
 }
 
-// TestStreamEndsWithItsKey: within a second of losing what it needs, a stream ends and a
-// waiting request is answered.
+// TestStreamEndsWithItsKey: when its key loses what it needs, a stream ends and a waiting
+// request is answered.
 func TestStreamEndsWithItsKey(t *testing.T) {
+	shorten(t, &api.FollowTimes.KeyCheck, 10*time.Millisecond)
+	s := start(t)
 	for _, test := range []struct {
 		name   string
 		change func(t *testing.T, s *service, id int64)
@@ -260,31 +254,14 @@ func TestStreamEndsWithItsKey(t *testing.T) {
 		{"expired", func(t *testing.T, s *service, id int64) { s.clock.advance(20 * time.Second) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := start(t)
 			secret, id := s.adminKey(t, func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now().Add(10 * time.Second)) })
 			st := s.openStream(t, call{path: "/v1/events?after=latest", key: secret})
 			other := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
-			answered := make(chan response, 1)
-			path := s.latest(t, secret, "&wait=30&type=order.*")
-			go func() {
-				got, err := s.send(t.Context(), call{path: path, key: secret})
-				if err != nil {
-					t.Error(err)
-				}
-				answered <- got
-			}()
-			testenv.Eventually(t, "the request waits", func() bool { return s.handler.Stats().Waiting == 1 })
-			began := time.Now()
+			answered := s.beginWaiting(t, call{path: s.latest(t, secret, "&wait=30&type=order.*"), key: secret})
 			test.change(t, s, id)
 			st.awaitEnd()
-			took := time.Since(began)
-			got := <-answered
-			if len(readEventPage(t, got).events) != 0 {
+			if got := <-answered; len(readEventPage(t, got).events) != 0 {
 				t.Errorf("got %v, want nothing", got)
-			}
-			t.Logf("ended after %v, answered after %v", took, time.Since(began))
-			if waited := time.Since(began); waited > 10*time.Second {
-				t.Errorf("took %v, want about a second", waited)
 			}
 			s.createPet(t, "Rex")
 			other.next() // goes on
@@ -327,6 +304,7 @@ func TestTooManyStreams(t *testing.T) {
 // it.
 func TestStreamThatIsNotRead(t *testing.T) {
 	sqliteOnly(t, "it is about the connection")
+	testenv.Slow(t)
 	shorten(t, &api.FollowTimes.Write, 200*time.Millisecond)
 	s := start(t)
 	conn, err := net.Dial("tcp", s.addr)
@@ -373,7 +351,7 @@ func TestStreamThatIsNotRead(t *testing.T) {
 // stops is. With a 120th of the time that clients have, 480 kB a second stand for 4.
 func TestStreamThatIsReadSlowly(t *testing.T) {
 	sqliteOnly(t, "it is about the connection")
-	testenv.Slow(t)
+	testenv.OnlySoak(t, "it reads slowly for a while, and a busy machine looks like a client that stalls")
 	shorten(t, &api.FollowTimes.Write, time.Second)
 	s := start(t)
 	s.addBacklog(t, 2000) // 8 MB
@@ -411,6 +389,7 @@ func readSlowly(conn net.Conn, d time.Duration) (stalled bool, err error) {
 // TestBlockedStreamEnds: a client that doesn't read doesn't keep its stream from ending.
 func TestBlockedStreamEnds(t *testing.T) {
 	sqliteOnly(t, "it is about the connection")
+	testenv.Slow(t)
 	shorten(t, &api.FollowTimes.Blocked, 50*time.Millisecond)
 	for name, end := range map[string]func(t *testing.T, s *service, id int64){
 		"the server stops": func(_ *testing.T, s *service, _ int64) { s.handler.Drain() },
@@ -428,7 +407,7 @@ func TestBlockedStreamEnds(t *testing.T) {
 				if blocked++; !blockedStream.Match(stacks[:runtime.Stack(stacks, true)]) {
 					blocked = 0
 				}
-				return blocked == 50
+				return blocked == 20
 			})
 			end(t, s, id)
 			testenv.Eventually(t, "the stream ends", func() bool { return s.handler.Stats().Streams == 0 })
@@ -474,23 +453,11 @@ func TestDrainEndsFollowers(t *testing.T) {
 	s := start(t)
 	st := s.openStream(t, call{path: "/v1/events?after=latest"})
 	path := s.latest(t, "", "&wait=30")
-	answered := make(chan response, 1)
-	go func() {
-		got, err := s.send(t.Context(), call{path: path})
-		if err != nil {
-			t.Error(err)
-		}
-		answered <- got
-	}()
-	testenv.Eventually(t, "a request waits", func() bool { return s.handler.Stats().Waiting == 1 })
-	began := time.Now()
+	answered := s.beginWaiting(t, call{path: path})
 	s.handler.Drain()
 	st.awaitEnd()
 	if got := readEventPage(t, <-answered); len(got.events) != 0 || got.next != path {
 		t.Errorf("got %q and %s, want nothing and %s", typesOf(got.events), got.next, path)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("took %v, want no time", took)
 	}
 	s.do(t, call{path: "/v1/events", header: http.Header{"Accept": {"text/event-stream"}}}).want(t, 503, "shutting_down")
 	s.do(t, call{path: path}).want(t, 200, "") // doesn't wait
@@ -506,12 +473,12 @@ func shorten(t testing.TB, d *time.Duration, to time.Duration) {
 // TestBanEndsFollowers: a ban ends the streams of a key and its requests that wait, and
 // the next request says why. Others go on.
 func TestBanEndsFollowers(t *testing.T) {
+	shorten(t, &api.FollowTimes.KeyCheck, 10*time.Millisecond)
 	s := start(t)
 	secret, _ := s.planKey(t, animalstore.PlanFree)
 	path := s.latest(t, "", "&wait=30&type=order.*")
 	other := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
 	st := s.openStream(t, call{path: "/v1/events?after=latest", key: secret})
-	began := time.Now()
 	waiting := s.beginWaiting(t, call{path: path, key: secret})
 	sent := 0
 	for got := (response{}); ; sent++ {
@@ -529,77 +496,7 @@ func TestBanEndsFollowers(t *testing.T) {
 	if got := readEventPage(t, <-waiting); len(got.events) != 0 {
 		t.Errorf("the request that waited got %q, want nothing", typesOf(got.events))
 	}
-	if took := time.Since(began); took >= 30*time.Second {
-		t.Errorf("the request waited for %v, which is to its end, want until the ban", took)
-	}
 	s.do(t, call{path: path, key: secret}).want(t, http.StatusTooManyRequests, animalstore.KeyBanned)
 	s.createPet(t, "Rex")
 	other.next() // goes on
-}
-
-// TestStreamSendsPieces: many events are sent with few writes, because each one costs a
-// system call here and another at the client.
-func TestStreamSendsPieces(t *testing.T) {
-	sqliteOnly(t, "it is about the connection")
-	s := start(t)
-	const pets = 150
-	for range pets {
-		s.createPet(t, "Rex")
-	}
-	conn, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(time.Minute))
-	fmt.Fprintf(conn, "GET /v1/events?type=pet.* HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", s.owner)
-	lines := bufio.NewReader(conn)
-	res, err := http.ReadResponse(lines, nil) // leaves the body in lines
-	if err != nil || res.StatusCode != 200 {
-		t.Fatalf("got %v, %v, want a stream", res, err)
-	}
-	var chunks []int // how many events each has
-	for got := 0; got < pets; {
-		size, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(size), 16, 32)
-		if err != nil {
-			t.Fatal(err)
-		}
-		chunk := make([]byte, n+2)
-		if _, err := io.ReadFull(lines, chunk); err != nil {
-			t.Fatal(err)
-		}
-		if events := strings.Count(string(chunk), "event: pet.created\n"); events > 0 {
-			chunks = append(chunks, events)
-			got += events
-		}
-	}
-	if len(chunks) != 1 {
-		t.Errorf("got %d events in chunks of %v, want one chunk", pets, chunks)
-	}
-}
-
-// TestFollowersReadLate: a follower that has waited for longer than a request may take
-// can still read from the database, when more has happened than is kept in memory.
-func TestFollowersReadLate(t *testing.T) {
-	if engine.name == sqliteEngine.name {
-		t.Skip("a read of SQLite that needn't wait for its turn doesn't look at the time")
-	}
-	t.Parallel()
-	s := start(t, func(with *setup) { with.eventsEvery = time.Hour }) // it looks when it is notified
-	st := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
-	waiting := s.beginWaiting(t, call{path: s.latest(t, "", "&type=pet.*&wait=30")})
-	time.Sleep(api.HandlerTimeout)
-	engine.exec(t, s.database, `INSERT INTO events (id, type, subject_id, created_at, key_id, request_id, data)
-		SELECT (SELECT coalesce(max(id), 0) FROM events) + n, 0, n, 1, 0, '', '{}' FROM generate_series(1, 5000) n`)
-	s.createPet(t, "Rex")
-	if page := readEventPage(t, <-waiting); len(page.events) != 20 || page.events[0].Subject != "pet/1" {
-		t.Errorf("the request that waited got %q, want the first 20 events", typesOf(page.events))
-	}
-	if e := st.next(); e.Subject != "pet/1" {
-		t.Errorf("the stream got %s %s, want the first event", e.Type, e.Subject)
-	}
 }

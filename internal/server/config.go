@@ -93,6 +93,8 @@ type Hooks struct {
 	// EventsEvery is how often a server polls for events of other processes. 0 means
 	// 250 ms.
 	EventsEvery time.Duration
+	// NoSync is [sqlite.Options.NoSync].
+	NoSync bool
 	// PostgresTimeout is [postgres.Options.Timeout].
 	PostgresTimeout time.Duration
 	// WebhookTLS replaces the system's certificate authorities for webhooks.

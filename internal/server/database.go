@@ -93,7 +93,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		fatal = func(err error) { panic(err) }
 	}
 	store, err := openDatabase(ctx, s.cfg.Database,
-		sqlite.Options{Serve: true, Fatal: fatal},
+		sqlite.Options{Serve: true, Fatal: fatal, NoSync: s.cfg.Hooks.NoSync},
 		postgres.Options{Timeout: s.cfg.Hooks.PostgresTimeout})
 	if err != nil {
 		return err

@@ -18,10 +18,12 @@ func TestUploadsInProgress(t *testing.T) {
 		u := newUploads()
 		ctx, cancel := context.WithCancel(t.Context())
 		inProgress := map[int64]int{}
+		var ends []func()
 		for _, key := range []int64{1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 5} {
 			go func() {
-				if _, err := u.begin(ctx, key); err == nil {
+				if end, err := u.begin(ctx, key); err == nil {
 					inProgress[key]++
+					ends = append(ends, end)
 				}
 			}()
 			synctest.Wait()
@@ -37,6 +39,12 @@ func TestUploadsInProgress(t *testing.T) {
 		}
 		cancel()
 		synctest.Wait()
+		for _, end := range ends {
+			end()
+		}
+		if len(u.byKey) != 0 {
+			t.Errorf("%d keys are kept after their uploads, want none", len(u.byKey))
+		}
 	})
 }
 

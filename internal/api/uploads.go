@@ -33,36 +33,56 @@ type uploads struct {
 	decoder *fair.Semaphore // one slot: other requests need the other processors
 
 	mu    sync.Mutex
-	byKey map[int64]*fair.Semaphore // of every key that has uploaded something
+	byKey map[int64]*keyUploads // of keys with uploads in progress or waiting
+}
+
+// keyUploads limits the uploads of one key.
+type keyUploads struct {
+	slots *fair.Semaphore
+	count int // of uploads in progress or waiting
 }
 
 func newUploads() *uploads {
-	return &uploads{all: fair.NewSemaphore(maxUploads, 0), decoder: fair.NewSemaphore(1, 0), byKey: map[int64]*fair.Semaphore{}}
+	return &uploads{all: fair.NewSemaphore(maxUploads, 0), decoder: fair.NewSemaphore(1, 0), byKey: map[int64]*keyUploads{}}
 }
 
 // begin waits for a slot to upload. If it returns no error, the caller must call end.
 func (u *uploads) begin(ctx context.Context, key int64) (end func(), err error) {
-	own := u.ofKey(key)
-	if err := own.Acquire(ctx, key); err != nil {
+	own := u.add(key)
+	if err := own.slots.Acquire(ctx, key); err != nil {
+		u.remove(key)
 		return nil, err
 	}
 	if err := u.all.Acquire(ctx, key); err != nil {
-		own.Release(key)
+		own.slots.Release(key)
+		u.remove(key)
 		return nil, err
 	}
 	return func() {
 		u.all.Release(key)
-		own.Release(key)
+		own.slots.Release(key)
+		u.remove(key)
 	}, nil
 }
 
-func (u *uploads) ofKey(key int64) *fair.Semaphore {
+// add counts an upload of a key.
+func (u *uploads) add(key int64) *keyUploads {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.byKey[key] == nil {
-		u.byKey[key] = fair.NewSemaphore(maxUploadsPerKey, 0)
+		u.byKey[key] = &keyUploads{slots: fair.NewSemaphore(maxUploadsPerKey, 0)}
 	}
+	u.byKey[key].count++
 	return u.byKey[key]
+}
+
+// remove ends the count of an upload, and forgets the key after its last one.
+func (u *uploads) remove(key int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.byKey[key].count--; u.byKey[key].count == 0 {
+		delete(u.byKey, key)
+	}
 }
 
 // process waits for the decoder and makes the picture to keep.

@@ -137,7 +137,7 @@ func isCoded(h http.Header) bool {
 // and that the body isn't compressed.
 func checkMediaType(h http.Header, accepted ...string) error {
 	if isCoded(h) {
-		return animalstore.Errorf(animalstore.UnsupportedMediaType, "Content-Encoding is not supported: send the body as plain JSON")
+		return animalstore.Errorf(animalstore.UnsupportedMediaType, "Content-Encoding is not supported: send uncompressed JSON")
 	}
 	types := h["Content-Type"]
 	if len(types) == 0 || len(types) == 1 && types[0] == "" {

@@ -32,13 +32,13 @@ type cache struct {
 type page struct {
 	key        string
 	generation uint64
-	hot        bool // worth caching: a first page, which most requests are for
+	cacheable  bool // a first page, which most requests are for
 	link       string
 	entity
 }
 
-func newPage(hot bool, link string, body []byte) *page {
-	return &page{hot: hot, link: link, entity: newEntity(body)}
+func newPage(cacheable bool, link string, body []byte) *page {
+	return &page{cacheable: cacheable, link: link, entity: newEntity(body)}
 }
 
 func newCache() *cache { return &cache{seed: maphash.MakeSeed()} }
@@ -81,7 +81,7 @@ func (s *Server) writeCached(w http.ResponseWriter, r *request, read func() (*pa
 		return err
 	}
 	// If the generation has changed, no request could get this page.
-	if now, _ := s.db.Generation(); stable && p.hot && now == generation {
+	if now, _ := s.db.Generation(); stable && p.cacheable && now == generation {
 		s.cache.put(key, generation, p)
 	}
 	return p.write(w, r)

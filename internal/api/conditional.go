@@ -65,9 +65,9 @@ func (r *request) checkIfMatch(tag string) error {
 		return nil
 	}
 	if tag == "" {
-		return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match was sent, but there is nothing here yet: leave it out to create this")
+		return animalstore.Errorf(animalstore.PreconditionFailed, "doesn't exist yet (If-Match): omit that header to create it")
 	}
-	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match does not contain the current ETag, quotes included: it was changed since you read it, or the tag is wrong; read it again, then decide")
+	return animalstore.Errorf(animalstore.PreconditionFailed, "If-Match doesn't contain the current ETag: read the resource again and retry with its ETag, quotes included")
 }
 
 // checkIfNoneMatch is for changes: it returns an error if If-None-Match contains the tag
@@ -76,7 +76,7 @@ func (r *request) checkIfNoneMatch(tag string) error {
 	if !r.alreadyHas(tag) {
 		return nil
 	}
-	return animalstore.Errorf(animalstore.PreconditionFailed, "If-None-Match is * or contains the current ETag, but this exists already: leave it out to change this")
+	return animalstore.Errorf(animalstore.PreconditionFailed, "already exists (If-None-Match): omit that header to update it")
 }
 
 // anyTag reports whether ok is true for one of a header's entity tags, or the

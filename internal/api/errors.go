@@ -63,15 +63,15 @@ func publicError(err error) *animalstore.Error {
 	case errors.As(err, &coded):
 		return coded
 	case errors.Is(err, db.ErrFull):
-		return animalstore.Errorf(animalstore.StorageFull, "the store has no space left for changes: reads still work, try the change again later")
+		return animalstore.Errorf(animalstore.StorageFull, "storage is full: reads work, writes fail; retry later")
 	case errors.Is(err, db.ErrOutcomeUnknown):
-		return animalstore.Errorf(animalstore.Unavailable, "the change was sent to the storage but the result was lost, so it may or may not have been made: retry with the same Idempotency-Key if you sent one, and otherwise check before you try again")
+		return animalstore.Errorf(animalstore.Unavailable, "the change may or may not have been made: retry with the same Idempotency-Key, or check first if you sent none")
 	case errors.Is(err, db.ErrUnavailable):
-		return animalstore.Errorf(animalstore.Unavailable, "the storage cannot be reached right now: try again in a moment")
+		return animalstore.Errorf(animalstore.Unavailable, "storage is unavailable: retry in a moment")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return animalstore.Errorf(animalstore.Overloaded, "the request could not be served in time and nothing was changed: try again in a moment")
+		return animalstore.Errorf(animalstore.Overloaded, "the server is overloaded and changed nothing: retry in a moment")
 	}
-	return animalstore.Errorf(animalstore.InternalError, "something went wrong on the server: if it happens again, report it with the X-Request-Id of this response")
+	return animalstore.Errorf(animalstore.InternalError, "internal server error: if it persists, report it with this response's X-Request-Id")
 }
 
 // writeError writes the error body for err.
@@ -79,7 +79,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	e := publicError(err)
 	message := e.Message
 	if e.Code == animalstore.InternalError && r.changes {
-		message += "; the change may or may not have been made, so check before you try again"
+		message += "; the change may or may not have been made: check before you retry"
 	}
 	s.observer.Failed(e.Code)
 	status := statusOf[e.Code]

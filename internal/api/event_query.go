@@ -25,12 +25,12 @@ type eventQuery struct {
 	limit  int
 	wait   time.Duration
 
-	carried url.Values // what the link to the next page repeats
+	nextQuery url.Values // of the link to the next page
 }
 
 // parseEventQuery reads a query. In that of a stream, limit and wait have no meaning.
 func parseEventQuery(rawQuery string, stream bool) (*eventQuery, error) {
-	q := &eventQuery{limit: defaultLimit, carried: url.Values{}}
+	q := &eventQuery{limit: defaultLimit, nextQuery: url.Values{}}
 	params, err := parseParams(rawQuery, "type")
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func parseEventQuery(rawQuery string, stream bool) (*eventQuery, error) {
 		if err := p.parse(text); err != nil {
 			return nil, err
 		}
-		q.carried.Set(p.name, text)
+		q.nextQuery.Set(p.name, text)
 	}
 	if q.before != "" && (stream || params.Has("after") || params.Has("wait")) {
 		return nil, animalstore.Errorf(animalstore.InvalidParameter, "before can't be combined with after, wait or a stream: it leads back to older events")
@@ -129,8 +129,8 @@ func (q *eventQuery) next(position int64) string {
 	if q.before != "" {
 		direction = "before"
 	}
-	q.carried.Set(direction, strconv.FormatInt(position, 10))
-	return "<" + eventsPath + "?" + q.carried.Encode() + `>; rel="next"`
+	q.nextQuery.Set(direction, strconv.FormatInt(position, 10))
+	return "<" + eventsPath + "?" + q.nextQuery.Encode() + `>; rel="next"`
 }
 
 const typeEventStream = "text/event-stream"

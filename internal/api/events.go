@@ -98,7 +98,7 @@ func (s *Server) readEvents(w http.ResponseWriter, r *request, reader *events.Re
 		return messages, err
 	}
 	follower := s.followers.add(r)
-	defer follower.leave()
+	defer follower.unregister()
 	extendDeadlines(w, q.wait+followTimes.Write)
 	timer := time.NewTimer(q.wait)
 	defer timer.Stop()

@@ -59,8 +59,8 @@ func newFollowers(checker *keys.Checker, limiter ratelimit.Limiter) *followers {
 
 // follower is a stream or a request that waits.
 type follower struct {
-	ended <-chan struct{} // closed when its key ends, is banned or has other permissions than before
-	leave func()
+	ended      <-chan struct{} // closed when its key ends, is banned or has other permissions than before
+	unregister func()
 }
 
 // add adds a request that waits.

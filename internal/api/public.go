@@ -118,8 +118,8 @@ var (
 
 // openAPIDocument is the OpenAPI document, ready to be sent.
 type openAPIDocument struct {
-	contentType    string
-	plain, gzipped entity
+	contentType       string
+	identity, gzipped entity
 }
 
 func newOpenAPIDocument(contentType string, content []byte) *openAPIDocument {
@@ -141,7 +141,7 @@ func serveDocument(document func() *openAPIDocument) func(http.ResponseWriter, *
 func (d *openAPIDocument) serve(w http.ResponseWriter, r *request) error {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
-	form, coding := d.plain, ""
+	form, coding := d.identity, ""
 	if pages.AcceptsGzip(r.Request) {
 		form, coding = d.gzipped, "gzip"
 	}

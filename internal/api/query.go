@@ -18,11 +18,11 @@ const (
 
 // listQuery is the parsed query of a list: what all lists have in common.
 type listQuery struct {
-	path    string            // of the list, under /v1
-	limit   int               // the size of the page
-	given   bool              // whether the limit was in the query
-	filters map[string]string // those that apply
-	carried map[string]bool   // those of them that came from the cursor
+	path       string            // of the list, under /v1
+	limit      int               // the size of the page
+	given      bool              // whether the limit was in the query
+	filters    map[string]string // those that apply
+	fromCursor map[string]bool   // those of them that came with the cursor
 
 	// The position after which the page begins, if there is a cursor.
 	position position
@@ -90,7 +90,7 @@ func parseParams(rawQuery, list string) (url.Values, error) {
 
 func (q *listQuery) setFilter(name, value string) {
 	if q.filters == nil { // most lists have no filter
-		q.filters, q.carried = map[string]string{}, map[string]bool{}
+		q.filters, q.fromCursor = map[string]string{}, map[string]bool{}
 	}
 	q.filters[name] = value
 }
@@ -152,13 +152,13 @@ func (q *listQuery) resume(cursor string, names []string) error {
 	}
 	for _, name := range names {
 		given, isGiven := q.filters[name]
-		carried, isCarried := filters.Get(name), filters.Has(name)
-		if isGiven && given != carried {
+		stored, isStored := filters.Get(name), filters.Has(name)
+		if isGiven && given != stored {
 			return animalstore.Errorf(animalstore.InvalidCursor, "cursor was made with another %s: keep the filter, or leave the cursor out to start over", name)
 		}
-		if isCarried {
-			q.setFilter(name, carried)
-			q.carried[name] = !isGiven
+		if isStored {
+			q.setFilter(name, stored)
+			q.fromCursor[name] = !isGiven
 		}
 	}
 	q.position, q.resumed = position{id, key}, true
@@ -219,7 +219,7 @@ func encodeFilters(filters map[string]string) string {
 // invalidFilter is the error for the value of a filter, or for the cursor if the
 // filter came from there.
 func (q *listQuery) invalidFilter(name, want string) error {
-	if q.carried[name] {
+	if q.fromCursor[name] {
 		return errCursor
 	}
 	return animalstore.Errorf(animalstore.InvalidParameter, "%s %s", name, want)

@@ -29,7 +29,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) 
 		setHeader(w, "Retry-After", strconv.Itoa(streamRetryAfter))
 		return err
 	}
-	defer f.leave()
+	defer f.unregister()
 	reader, err := s.openReader(r, q)
 	if err != nil {
 		return err

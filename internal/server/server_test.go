@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -215,9 +216,28 @@ func TestOwnerKey(t *testing.T) {
 	}
 }
 
-// TestCloseOrder: the usage of finished requests is saved before the database closes.
+// lockedUsage is a database that another process has locked for the first saves.
+type lockedUsage struct {
+	db.DB
+	left atomic.Int64
+}
+
+func (l *lockedUsage) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
+	if l.left.Add(-1) >= 0 {
+		return db.ErrUnavailable
+	}
+	return l.DB.SaveUsage(ctx, usage)
+}
+
+// TestCloseOrder: the usage of finished requests is saved before the database closes, even
+// if it is locked for a while.
 func TestCloseOrder(t *testing.T) {
 	cfg := localConfig(t)
+	cfg.Hooks.WrapDB = func(d db.DB) db.DB {
+		locked := &lockedUsage{DB: d}
+		locked.left.Store(3)
+		return locked
+	}
 	s := run(t, cfg)
 	owner, err := s.CreateOwnerKey(t.Context(), "")
 	if err != nil {
@@ -269,6 +289,25 @@ func TestDatabaseURL(t *testing.T) {
 		}
 		if got := RedactDatabaseURL(url); got != want {
 			t.Errorf("%q: got %q, want %q", url, got, want)
+		}
+	}
+}
+
+// TestFastPath: net/http serves what needs its own deadlines or is sent in pieces.
+func TestFastPath(t *testing.T) {
+	for target, want := range map[string]bool{
+		"/v1/pets?limit=1":       true,
+		"/v1/pets/1":             true,
+		"/v1/photos?petId=1":     true,
+		"/v1/events?wait=1":      false,
+		"/v1/pets/1/photos":      false,
+		"/v1/photos/1/image":     false,
+		"/v1/photos/1/thumbnail": false,
+		"/console":               false,
+		"/livez":                 false,
+	} {
+		if got := onFastPath(target); got != want {
+			t.Errorf("%s: got %t, want %t", target, got, want)
 		}
 	}
 }

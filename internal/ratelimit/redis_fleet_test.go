@@ -178,6 +178,17 @@ func (f *fleet) inFallback() (n int) {
 	return n
 }
 
+// saveUsage saves what all servers counted, as they do twice a second. What Redis is sent
+// after it lost data is complete only then.
+func (f *fleet) saveUsage() {
+	f.t.Helper()
+	for _, in := range f.servers {
+		if err := in.usage.Save(context.Background()); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
 // failures is the number of calls that Redis didn't answer. It may have counted their
 // requests.
 func (f *fleet) failures() (n int64) {

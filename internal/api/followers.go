@@ -36,6 +36,9 @@ var followTimes = struct {
 type followers struct {
 	keys    *keys.Checker
 	limiter ratelimit.Limiter
+	// keyCheck is followTimes.KeyCheck as it was at the start: the goroutine may run
+	// on for a moment after the test that started the server.
+	keyCheck time.Duration
 
 	mu       sync.Mutex
 	byKey    map[[32]byte]*followedKey // by the hash of the secret
@@ -54,7 +57,7 @@ type followedKey struct {
 }
 
 func newFollowers(checker *keys.Checker, limiter ratelimit.Limiter) *followers {
-	return &followers{keys: checker, limiter: limiter, byKey: map[[32]byte]*followedKey{}, streams: map[int64]int{}}
+	return &followers{keys: checker, limiter: limiter, keyCheck: followTimes.KeyCheck, byKey: map[[32]byte]*followedKey{}, streams: map[int64]int{}}
 }
 
 // follower is a stream or a request that waits.
@@ -117,7 +120,7 @@ func (f *followers) follow(r *request, left func()) follower {
 // checkKeys runs while there are followers.
 func (f *followers) checkKeys() {
 	for {
-		time.Sleep(followTimes.KeyCheck)
+		time.Sleep(f.keyCheck)
 		hashes := f.hashes()
 		if hashes == nil {
 			return

@@ -156,7 +156,7 @@ func TestUploadsAreRefused(t *testing.T) {
 		c.stream, c.body = struct{ io.Reader }{strings.NewReader(c.body)}, "" // net/http knows the size of a strings.Reader
 		return c
 	}
-	noise := phototest.Drawing(800, 800) // larger than the limit of all photos
+	noise := phototest.Drawing(400, 400) // larger than the limit of all photos
 	for i := range noise.Pix {
 		noise.Pix[i] = uint8(i * i >> 7)
 	}

@@ -19,7 +19,7 @@ func TestUploadsTakeTurns(t *testing.T) {
 	for range 4 {
 		pets = append(pets, s.add(t, animalstore.NewPet{Name: "Rex"})...)
 	}
-	picture := string(phototest.JPEG(phototest.Drawing(600, 450)))
+	picture := string(phototest.JPEG(phototest.Drawing(200, 150)))
 	other := s.key(t, readWrite)
 	mine := upload(pets[3].ID, "image/jpeg", smallJPEG)
 	mine.key = other

@@ -29,11 +29,3 @@ func TestSQLNames(t *testing.T) {
 		t.Errorf("open orders are %q, and the first statuses %v", db.SQLOpenOrder, first)
 	}
 }
-
-func TestFromStored(t *testing.T) {
-	for i, want := range map[int64]animalstore.PetStatus{-1: "", 0: "available", 2: "sold", 3: ""} {
-		if got := db.FromStored(animalstore.PetStatuses, i); got != want {
-			t.Errorf("%d is %q, want %q", i, got, want)
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package dbtest
 
 import (
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -13,46 +12,16 @@ import (
 	"animalstore/internal/db"
 )
 
-// bulkDB is a database with bulk loading.
-type bulkDB interface {
-	db.DB
-	db.Bulk
-}
-
-// RunBulk runs the suite for [db.Bulk] against an engine. open is the same as in [Run].
-func RunBulk(t *testing.T, open func(t *testing.T) db.DB) {
-	for _, c := range []struct {
-		promise string
-		check   func(*testing.T, bulkDB)
-	}{
-		{"rows read back with their ids, without events", loadedReadsBack},
-		{"loaded rows behave like others", loadedTakesPart},
-		{"nobody else gets a reserved id", reservedIsReserved},
-		{"concurrent callers get different ids", reserveAtOnce},
-		{"rows with a taken id or a second open order change nothing", refusedLoads},
-		{"a context that already ended cancels it", loadCancelled},
-		{"loaded photos count like others", loadedPhotos},
-	} {
-		t.Run(c.promise, func(t *testing.T) {
-			d, ok := open(t).(bulkDB)
-			if !ok {
-				t.Fatal("the database doesn't implement db.Bulk")
-			}
-			c.check(t, d)
-		})
-	}
-}
-
-func mustLoad(t *testing.T, d bulkDB, rows db.Rows) {
+func mustLoad(t *testing.T, d db.DB, rows db.Rows) {
 	t.Helper()
-	if err := d.Load(t.Context(), rows); err != nil {
+	if err := d.(db.Bulk).Load(t.Context(), rows); err != nil {
 		t.Fatalf("Load: %v", err)
 	}
 }
 
-func mustReserve(t *testing.T, d bulkDB, pets, orders int64) (lastPet, lastOrder int64) {
+func mustReserve(t *testing.T, d db.DB, pets, orders int64) (lastPet, lastOrder int64) {
 	t.Helper()
-	lastPet, lastOrder, err := d.Reserve(t.Context(), pets, orders)
+	lastPet, lastOrder, err := d.(db.Bulk).Reserve(t.Context(), pets, orders)
 	if err != nil {
 		t.Fatalf("Reserve(%d, %d): %v", pets, orders, err)
 	}
@@ -120,7 +89,7 @@ func wantRows(t *testing.T, d db.DB, want db.Rows) {
 	}
 }
 
-func loadedReadsBack(t *testing.T, d bulkDB) {
+func loadedReadsBack(t *testing.T, d db.DB) {
 	mustLoad(t, d, db.Rows{}) // loading nothing is fine too
 	before, stable := d.Generation()
 	mustLoad(t, d, someRows())
@@ -132,7 +101,7 @@ func loadedReadsBack(t *testing.T, d bulkDB) {
 	log.want(t, "load", []string{})
 }
 
-func loadedTakesPart(t *testing.T, d bulkDB) {
+func loadedTakesPart(t *testing.T, d db.DB) {
 	mustLoad(t, d, someRows())
 	now := animalstore.At(time.Now())
 	_, _, err := d.PlaceOrder(t.Context(), 4, now, nil)
@@ -160,7 +129,7 @@ func loadedTakesPart(t *testing.T, d bulkDB) {
 	}
 }
 
-func reservedIsReserved(t *testing.T, d bulkDB) {
+func reservedIsReserved(t *testing.T, d db.DB) {
 	if pet, order := mustReserve(t, d, 0, 0); pet != 0 || order != 0 {
 		t.Errorf("the last ids of an empty store: got %d and %d, want 0", pet, order)
 	}
@@ -190,7 +159,7 @@ func reservedIsReserved(t *testing.T, d bulkDB) {
 	}
 }
 
-func reserveAtOnce(t *testing.T, d bulkDB) {
+func reserveAtOnce(t *testing.T, d db.DB) {
 	var mu sync.Mutex
 	owner := map[int64]int{}
 	take := func(i int, ids ...int64) {
@@ -209,13 +178,13 @@ func reserveAtOnce(t *testing.T, d bulkDB) {
 			take(i, pet.ID)
 			return err
 		}
-		last, _, err := d.Reserve(t.Context(), 3, 3)
+		last, _, err := d.(db.Bulk).Reserve(t.Context(), 3, 3)
 		take(i, last+1, last+2, last+3)
 		return err
 	})
 }
 
-func refusedLoads(t *testing.T, d bulkDB) {
+func refusedLoads(t *testing.T, d db.DB) {
 	mustLoad(t, d, someRows())
 	now := animalstore.At(time.Now())
 	order := func(id, petID int64, status animalstore.OrderStatus) animalstore.Order {
@@ -230,29 +199,16 @@ func refusedLoads(t *testing.T, d bulkDB) {
 		"a taken order": {Orders: []animalstore.Order{order(50, 50, animalstore.OrderDelivered), order(9, 50, animalstore.OrderDelivered)}},
 		"open":          {Categories: []animalstore.Category{never}, Orders: []animalstore.Order{order(50, 4, animalstore.OrderPlaced)}},
 	} {
-		if err := d.Load(t.Context(), rows); err == nil || errors.Is(err, db.ErrExists) != (what != "open") {
+		if err := d.(db.Bulk).Load(t.Context(), rows); err == nil || errors.Is(err, db.ErrExists) != (what != "open") {
 			t.Errorf("%s: got %v, want it refused", what, err)
 		}
 		wantRows(t, d, someRows())
 	}
 }
 
-func loadCancelled(t *testing.T, d bulkDB) {
-	if err := d.Load(cancelled(t), someRows()); !errors.Is(err, context.Canceled) {
-		t.Errorf("Load: got %v, want context.Canceled", err)
-	}
-	if _, _, err := d.Reserve(cancelled(t), 5, 5); !errors.Is(err, context.Canceled) {
-		t.Errorf("Reserve: got %v, want context.Canceled", err)
-	}
-	wantRows(t, d, db.Rows{})
-	if pet, order := mustReserve(t, d, 0, 0); pet != 0 || order != 0 {
-		t.Errorf("the last ids are %d and %d, want 0", pet, order)
-	}
-}
-
 // loadedPhotos: photos are loaded with their images, without events, and count towards the
 // limit of all photos.
-func loadedPhotos(t *testing.T, d bulkDB) {
+func loadedPhotos(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
 	log := &eventLog{d: d}
 	log.next(t)

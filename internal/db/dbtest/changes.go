@@ -129,7 +129,9 @@ func absentPets(t *testing.T, d db.DB) {
 	mustDeletePet(t, d, gone)
 	called := func(*animalstore.Pet, bool) error { t.Error("the function was called"); return nil }
 	for _, id := range []int64{gone, gone + 1, 0, -1, math.MaxInt64, math.MinInt64} {
-		_, err := d.UpdatePet(t.Context(), id, called)
+		_, err := d.Pet(t.Context(), id)
+		wantNotFound(t, err)
+		_, err = d.UpdatePet(t.Context(), id, called)
 		wantNotFound(t, err)
 		wantNotFound(t, d.DeletePet(t.Context(), id, called))
 		_, _, err = d.PlaceOrder(t.Context(), id, noon, nil)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -140,20 +139,15 @@ func compareCopy(ctx context.Context, d db.DB, events []animalstore.Event) error
 	if err != nil {
 		return err
 	}
-	if !maps.Equal(copied, stored) {
-		for subject := range maps.Keys(merge(copied, stored)) {
-			if copied[subject] != stored[subject] {
-				return fmt.Errorf("the copy of %s is %s, want %s", subject, copied[subject], stored[subject])
-			}
+	for subject, want := range stored {
+		if copied[subject] != want {
+			return fmt.Errorf("the copy of %s is %s, want %s", subject, copied[subject], want)
 		}
 	}
+	if len(copied) != len(stored) {
+		return fmt.Errorf("the copy has %d resources, want %d", len(copied), len(stored))
+	}
 	return nil
-}
-
-func merge(a, b map[string]string) map[string]string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return all
 }
 
 // resources returns everything in a store that has events, as JSON by subject.

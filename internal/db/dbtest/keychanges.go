@@ -181,7 +181,8 @@ func usageAdds(t *testing.T, d db.DB) {
 	save := func(usage ...animalstore.Usage) error { return d.SaveUsage(t.Context(), usage) }
 	err := errors.Join(
 		save(animalstore.Usage{KeyID: one.ID, Hour: hour(0), Admitted: 3, Refused: 1, LastUsed: later}, animalstore.Usage{KeyID: two.ID, Hour: hour(0), Admitted: 7, LastUsed: noon}),
-		save(animalstore.Usage{KeyID: one.ID, Hour: hour(0), Admitted: 10, LastUsed: noon}, animalstore.Usage{KeyID: one.ID, Hour: hour(2), Refused: 5, LastUsed: noon}),
+		save(animalstore.Usage{KeyID: one.ID, Hour: hour(0), Admitted: 4, LastUsed: noon}, animalstore.Usage{KeyID: one.ID, Hour: hour(2), Refused: 5, LastUsed: noon},
+			animalstore.Usage{KeyID: one.ID, Hour: hour(0), Admitted: 6, LastUsed: noon}),
 		save())
 	if err != nil {
 		t.Fatal(err)

@@ -110,15 +110,9 @@ func namesAreRead(t *testing.T, d db.DB) {
 		}
 		rows.Pets = append(rows.Pets, p)
 	}
-	bulk := d.(db.Bulk)
-	last, _, err := bulk.Reserve(t.Context(), pets, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	last, _ := mustReserve(t, d, pets, 0)
 	rows.Shift(last, 0)
-	if err := bulk.Load(t.Context(), rows); err != nil {
-		t.Fatal(err)
-	}
+	mustLoad(t, d, rows)
 	all := rows.Pets // in the order of the list
 	sold, none, two := all[db.MaxNamesRead:db.MaxNamesRead+1], []animalstore.Pet{}, new(int64(2))
 	firstRead, secondRead := namePosition(all[db.MaxNamesRead-1]), namePosition(all[2*db.MaxNamesRead-1])

@@ -178,12 +178,11 @@ func oneOrderWins(t *testing.T, d db.DB) {
 		var won, refused, winner atomic.Int64
 		together(t, 100, func(int) error {
 			order, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, nil)
-			var coded *animalstore.Error
 			switch {
 			case err == nil:
 				won.Add(1)
 				winner.Store(order.ID)
-			case errors.As(err, &coded) && coded.Code == animalstore.PetNotAvailable:
+			case hasCode(err, animalstore.PetNotAvailable):
 				refused.Add(1)
 			default:
 				return fmt.Errorf("PlaceOrder: %w", err)

@@ -197,35 +197,29 @@ func dispatchMeanwhile(t *testing.T, d db.DB) (end func()) {
 	return func() { close(stop); wg.Wait() }
 }
 
-// pausesInAnyOrder takes random steps, the second time while others dispatch.
+// pausesInAnyOrder takes random steps while others dispatch.
 func pausesInAnyOrder(t *testing.T, d db.DB) {
-	for round := range testenv.Count(5, 1000) {
-		randomPauses(t, d, uint64(round), 30)
-	}
 	defer dispatchMeanwhile(t, d)()
 	for round := range testenv.Count(3, 1000) {
 		randomPauses(t, d, uint64(round), 30)
 	}
 }
 
-// typesBesideWriters keeps changing the types of a webhook while others make changes
-// that it always gets.
-func typesBesideWriters(t *testing.T, d db.DB) {
+// typesBesideWriter keeps changing the types of a webhook while another caller makes
+// changes that it always gets.
+func typesBesideWriter(t *testing.T, d db.DB) {
 	defer dispatchMeanwhile(t, d)()
 	a := &audience{t: t, d: d}
 	a.create("pet.created")
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for range 20 {
-				if _, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetAvailable}, nil); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
 	written := make(chan struct{})
-	go func() { wg.Wait(); close(written) }()
+	go func() {
+		defer close(written)
+		for range 80 {
+			if _, _, err := d.CreatePet(t.Context(), rex, nil); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
 	for writing := true; writing; {
 		select {
 		case <-written:
@@ -312,10 +306,7 @@ func disabledWebhooksContinue(t *testing.T, d db.DB) {
 // much adds more pets than one call publishes events of, and removes one.
 func (a *audience) much() {
 	a.t.Helper()
-	together(a.t, 1100, func(int) error {
-		_, _, err := a.d.CreatePet(a.t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetAvailable}, nil)
-		return err
-	})
+	createTogether(a.t, a.d, 1100)
 	a.step("add 1100 pets")
 	a.remove()
 }

@@ -54,18 +54,6 @@ func petReadsBack(t *testing.T, d db.DB) {
 	}
 }
 
-func petNotFound(t *testing.T, d db.DB) {
-	last := fill(t, d, 1)[0].ID
-	for _, id := range []int64{0, -1, last + 1, math.MaxInt64, math.MinInt64} {
-		pet, err := d.Pet(t.Context(), id)
-		if err == nil {
-			t.Errorf("Pet(%d) = %+v, want an error", id, pet)
-			continue
-		}
-		wantNotFound(t, err)
-	}
-}
-
 func listSelects(t *testing.T, d db.DB) {
 	if got := mustList(t, d, db.PetQuery{Limit: 10}); len(got) != 0 {
 		t.Errorf("an empty store lists %+v", got)

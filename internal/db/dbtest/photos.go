@@ -182,8 +182,7 @@ func photosAtOnce(t *testing.T, d db.DB) {
 	var refused atomic.Int64
 	together(t, animalstore.MaxPhotos+5, func(i int) error {
 		_, _, err := d.AddPhoto(t.Context(), newPhoto(pet.ID, 100, byte(i)), noLimit, nil)
-		var coded *animalstore.Error
-		if errors.As(err, &coded) && coded.Code == animalstore.TooManyPhotos {
+		if hasCode(err, animalstore.TooManyPhotos) {
 			refused.Add(1)
 			return nil
 		}

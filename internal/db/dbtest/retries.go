@@ -156,17 +156,7 @@ func deliveriesAreRetried(t *testing.T, d db.DB) {
 func retriesInSteps(t *testing.T, d db.DB) {
 	const deliveries = 2*db.MaxRetried + 100
 	webhook := mustCreateWebhook(t, d, "pet.*")
-	var wg sync.WaitGroup
-	for range 11 {
-		wg.Go(func() {
-			for range deliveries / 11 {
-				if _, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	createTogether(t, d, deliveries)
 	mustPublish(t, d)
 	for more := true; more; {
 		var err error
@@ -236,9 +226,7 @@ func retriesBesideResults(t *testing.T, d db.DB) {
 // retriesDuringAttempts retries a delivery that is being sent: the result of that attempt
 // counts, as one more than those before.
 func retriesDuringAttempts(t *testing.T, d db.DB) {
-	webhook := mustCreateWebhook(t, d, "pet.*")
-	mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-	dispatch(t, d, noon)
+	webhook := webhookWithDeliveries(t, d, 1)
 	now := noon
 	for tries := range 3 {
 		due := claim(t, d, now)

@@ -95,10 +95,3 @@ func formsAreUsedOnce(t *testing.T, d db.DB) {
 		t.Errorf("another form: got %v, want nil", err)
 	}
 }
-
-// sizeIsPositive: the size of a store is positive.
-func sizeIsPositive(t *testing.T, d db.DB) {
-	if bytes, err := d.Size(t.Context()); err != nil || bytes < 1<<10 {
-		t.Errorf("Size = %d, %v, want at least a kilobyte", bytes, err)
-	}
-}

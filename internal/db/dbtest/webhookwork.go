@@ -76,11 +76,7 @@ func workIsFound(t *testing.T, d db.DB) {
 }
 
 func leasesAreRenewed(t *testing.T, d db.DB) {
-	webhook := mustCreateWebhook(t, d, "pet.*")
-	for range 3 {
-		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-	}
-	dispatch(t, d, noon)
+	webhook := webhookWithDeliveries(t, d, 3)
 	due := claim(t, d, noon)
 	if len(due) != 3 {
 		t.Fatalf("%d claimed, want 3", len(due))
@@ -124,31 +120,21 @@ func leasesAreRenewed(t *testing.T, d db.DB) {
 // of them.
 func claimTogether(t *testing.T, d db.DB, claimants int) (all []db.ClaimedDelivery) {
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for range claimants {
-		wg.Go(func() {
-			due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
-			if err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, due...)
-		})
-	}
-	wg.Wait()
+	together(t, claimants, func(int) error {
+		due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, due...)
+		return err
+	})
 	return all
 }
 
 // finishAtOnce: many workers claim deliveries and store their results at the same time.
 // Each delivery is claimed once, and never while its result is being stored.
 func finishAtOnce(t *testing.T, d db.DB) {
-	webhook := mustCreateWebhook(t, d, "pet.*")
 	const deliveries = 100
-	for range deliveries {
-		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-	}
-	dispatch(t, d, noon)
+	webhook := webhookWithDeliveries(t, d, deliveries)
 	var mu sync.Mutex
 	claimed := map[int64]int{} // times, by delivery
 	record := func(due ...db.ClaimedDelivery) int {
@@ -159,30 +145,27 @@ func finishAtOnce(t *testing.T, d db.DB) {
 		}
 		return len(claimed)
 	}
-	var wg sync.WaitGroup
-	for range 6 {
-		wg.Go(func() {
-			for record() < deliveries && !t.Failed() {
-				due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
-				if err != nil {
-					t.Error(err)
-				}
-				record(due...)
-				for i := range due {
-					for one := &due[i]; one != nil && err == nil; {
-						one, _, err = d.FinishDelivery(t.Context(), one.Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0), noon, after(time.Minute))
-						if err != nil {
-							t.Error(err)
-						}
-						if one != nil {
-							record(*one)
-						}
+	together(t, 6, func(int) error {
+		for record() < deliveries && !t.Failed() {
+			due, err := d.ClaimDeliveries(t.Context(), noon, after(time.Minute))
+			if err != nil {
+				t.Error(err)
+			}
+			record(due...)
+			for i := range due {
+				for one := &due[i]; one != nil; {
+					one, _, err = d.FinishDelivery(t.Context(), one.Result(animalstore.Attempt{Time: noon, Status: new(200)}, 0, 0), noon, after(time.Minute))
+					if err != nil {
+						t.Error(err)
+					}
+					if one != nil {
+						record(*one)
 					}
 				}
 			}
-		})
-	}
-	wg.Wait()
+		}
+		return nil
+	})
 	for id, n := range claimed {
 		if n != 1 {
 			t.Errorf("delivery %d was claimed %d times", id, n)
@@ -194,11 +177,7 @@ func finishAtOnce(t *testing.T, d db.DB) {
 }
 
 func pausedFinish(t *testing.T, d db.DB) {
-	webhook := mustCreateWebhook(t, d, "pet.*")
-	for range 2 * db.MaxInFlight {
-		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-	}
-	dispatch(t, d, noon)
+	webhook := webhookWithDeliveries(t, d, 2*db.MaxInFlight)
 	due := claim(t, d, noon)
 	finishOne := func(i int, want bool) {
 		t.Helper()
@@ -227,15 +206,10 @@ func dispatchAtOnce(t *testing.T, d db.DB) {
 			mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
 		}
 		mustPublish(t, d)
-		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() {
-				if _, err := d.DispatchEvents(t.Context(), noon, 5); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
+		together(t, 8, func(int) error {
+			_, err := d.DispatchEvents(t.Context(), noon, 5)
+			return err
+		})
 		dispatch(t, d, noon) // the rest
 		events := map[int64]bool{}
 		all := deliveriesOf(t, d, webhook.ID, "")

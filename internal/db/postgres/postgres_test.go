@@ -21,8 +21,6 @@ func TestMain(m *testing.M) {
 
 func TestContract(t *testing.T) { dbtest.Run(t, emptied(t)) }
 
-func TestBulkContract(t *testing.T) { dbtest.RunBulk(t, emptied(t)) }
-
 // emptied returns a function that returns the same database each time, without its rows.
 func emptied(t *testing.T) func(t *testing.T) db.DB {
 	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: testenv.Deadline})

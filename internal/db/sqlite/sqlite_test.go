@@ -13,10 +13,6 @@ func TestContract(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T) db.DB { return newStore(t) })
 }
 
-func TestBulkContract(t *testing.T) {
-	dbtest.RunBulk(t, func(t *testing.T) db.DB { return newStore(t) })
-}
-
 // TestContractOfCommands: the store of a command that runs alongside a server.
 func TestContractOfCommands(t *testing.T) {
 	testenv.Slow(t)

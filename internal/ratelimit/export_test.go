@@ -46,15 +46,6 @@ func (r *Redis) Unreported() int {
 	return len(r.reports)
 }
 
-// CheckReply reports whether text is a valid reply to a request.
-func CheckReply(text string) error {
-	r, err := parseReply(text)
-	if err == nil {
-		_, err = r.decision(animalstore.Limits{PerMinute: 1, PerDay: 1})
-	}
-	return err
-}
-
 // Merged returns a merged with b.
 func Merged(a, b db.LimitState) db.LimitState {
 	mergeStates(&a, b)

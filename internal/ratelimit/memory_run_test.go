@@ -77,48 +77,6 @@ func TestRunSaves(t *testing.T) {
 	})
 }
 
-// TestBanIsSavedAtOnce: a ban is saved before its response.
-func TestBanIsSavedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newMemoryStore()
-		m := ratelimit.NewMemory(store, time.Now, discard)
-		key := enterprise(1, 1, 1_000)
-		mustTake(t, m, key)
-		mustTake(t, m, key)
-		pass(1001 * time.Millisecond)
-		var ban ratelimit.Decision
-		for range 100 {
-			ban = mustTake(t, m, key)
-		}
-		if !ban.BannedNow {
-			t.Fatalf("got %+v, want a ban", ban)
-		}
-		if d := mustTake(t, ratelimit.NewMemory(store, time.Now, discard), key); d.Code != animalstore.KeyBanned || d.Reset != ban.Reset {
-			t.Errorf("after a kill: got %+v, want key_banned until %d", d, ban.Reset)
-		}
-	})
-}
-
-// TestLiftedBanIsSaved reads the status of an unbanned key, without a request.
-func TestLiftedBanIsSaved(t *testing.T) {
-	store := newMemoryStore()
-	store.states[1] = db.LimitState{
-		BannedAt: noon.Add(-time.Minute).UnixMilli(), BannedUntil: noon.Add(time.Hour).UnixMilli(), BanLevel: 3,
-	}
-	m := ratelimit.NewMemory(store, func() time.Time { return noon }, discard)
-	key := smallKey(1)
-	key.UnbannedAt = animalstore.At(noon)
-	if st, err := m.Status(t.Context(), key); err != nil || !st.BannedUntil.IsZero() {
-		t.Errorf("got %+v, %v; want no ban", st, err)
-	}
-	if err := m.Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := store.state(1).BannedUntil, noon.Truncate(time.Second).UnixMilli(); got != want {
-		t.Errorf("got a ban until %d saved, want %d", got, want)
-	}
-}
-
 // TestSaveComesInBatches: changes are saved 500 at a time, and each once, even if a batch
 // in the middle fails.
 func TestSaveComesInBatches(t *testing.T) {

@@ -309,7 +309,11 @@ func (r *Redis) recordReply(e *entry, rep reply, sent bool, began time.Time) (me
 	return db.KeyLimitState{KeyID: e.keyID, LimitState: e.state, DayShortened: dayShortened}, shortened, inTime
 }
 
-// recordForgotten records that Redis no longer knows a key.
+// recordForgotten records that Redis no longer knows a key. This process sends what it and
+// the store know. Requests that aren't in either are missing from the day: those that other
+// servers admitted since they last saved usage, and those whose replies are on their way.
+// The report adds them, unless the store is missing even more requests by then because
+// the key is still in heavy use.
 func (r *Redis) recordForgotten(e *entry) {
 	r.stats.reseeds.Add(1)
 	e.mu.Lock()

@@ -27,7 +27,7 @@ func TestClusterFailover(t *testing.T) {
 
 func TestSentinelFailover(t *testing.T) {
 	testenv.OnlySoak(t, "failovers")
-	testFailover(t, redistest.StartSentinel(t, true))
+	testFailover(t, redistest.StartSentinel(t))
 }
 
 // testFailover replaces the primary under load: killed, frozen, and as planned.

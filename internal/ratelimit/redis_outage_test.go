@@ -182,8 +182,9 @@ func TestReplyAfterFallback(t *testing.T) {
 	late.Wait()
 }
 
-// TestFlushRefundsNothing empties Redis between bursts, and makes it forget the script in
-// the middle of them.
+// TestFlushRefundsNothing: after Redis was emptied, the day has what each server had admitted,
+// although the first one that notices doesn't know the last requests of the others. Redis
+// also forgets the script in the middle of a burst.
 func TestFlushRefundsNothing(t *testing.T) {
 	testenv.Slow(t)
 	server := redistest.Start(t)
@@ -191,8 +192,6 @@ func TestFlushRefundsNothing(t *testing.T) {
 	key := enterprise(1, 300, 100_000)
 	admitted := int64(0)
 	for range 3 {
-		f.saveUsage()
-		server.Flush()
 		f.pass(61 * time.Second)
 		var flush sync.WaitGroup
 		flush.Go(func() {
@@ -204,7 +203,11 @@ func TestFlushRefundsNothing(t *testing.T) {
 		if flush.Wait(); total != 300 {
 			t.Errorf("got %d admitted, want 300", total)
 		}
-		admitted += total
+		f.pass(61 * time.Second)
+		server.Flush()
+		f.servers[0].take(key)
+		f.saveUsage() // as they do within half a second
+		admitted += total + 1
 		f.dayUsed(key, admitted)
 	}
 	if f.failures() != 0 {
@@ -222,7 +225,8 @@ func TestCutConnectionChargesOnce(t *testing.T) {
 	in, key := f.servers[0], enterprise(1, 1_000_000, 1_000_000)
 	server.ResetCalls()
 	before, admitted := in.Stats().Calls, int64(0)
-	for range 5 {
+	const rounds = 2
+	for range rounds {
 		f.shared()
 		shared := in.Stats().Shared
 		var cut sync.WaitGroup
@@ -234,8 +238,8 @@ func TestCutConnectionChargesOnce(t *testing.T) {
 		admitted += total
 		cut.Wait()
 	}
-	if admitted != 5*64*20 {
-		t.Errorf("got %d of %d requests admitted, want all", admitted, 5*64*20)
+	if admitted != rounds*64*20 {
+		t.Errorf("got %d of %d requests admitted, want all", admitted, rounds*64*20)
 	}
 	if sent, calls := in.Stats().Calls-before, server.Calls()["evalsha"]; calls > sent {
 		t.Errorf("got %d calls on the wire for %d calls, want none twice", calls, sent)

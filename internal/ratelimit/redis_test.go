@@ -19,16 +19,10 @@ func TestRedis(t *testing.T) {
 	testRedis(t, redistest.Start(t))
 }
 
-// TestRedisCluster does the same on a Cluster.
+// TestRedisCluster does the same on a Cluster, where only the connections differ.
 func TestRedisCluster(t *testing.T) {
 	testenv.Slow(t)
-	testRedis(t, redistest.StartCluster(t, false))
-}
-
-// TestRedisSentinel does the same on a primary that sentinels watch.
-func TestRedisSentinel(t *testing.T) {
-	testenv.OnlySoak(t, "five servers")
-	testRedis(t, redistest.StartSentinel(t, false))
+	testRedis(t, redistest.StartCluster(t, false), "concurrent")
 }
 
 // redisServer is a Redis of any topology.
@@ -37,14 +31,14 @@ type redisServer interface {
 	Flush()
 }
 
-func testRedis(t *testing.T, server redisServer) {
+func testRedis(t *testing.T, server redisServer, only ...string) {
 	first := newRedis(t, server, newMemoryStore(), time.Now)
 	limittest.Run(t, func(t testing.TB) limittest.Subject {
 		server.Flush()
 		s := &redisSubject{server: server, first: first, store: newMemoryStore(), skews: []time.Duration{0, time.Hour, -5 * time.Hour}}
 		s.start()
 		return s
-	}, testenv.Count(50, 10_000))
+	}, testenv.Count(15, 10_000), only...)
 }
 
 // TestRedisThatForgets has one server and a Redis that is empty after every restart:
@@ -58,7 +52,7 @@ func TestRedisThatForgets(t *testing.T) {
 		s := &redisSubject{server: server, first: first, store: newMemoryStore(), skews: []time.Duration{0}, forgets: true}
 		s.start()
 		return s
-	}, testenv.Count(50, 10_000), "restart", "unban")
+	}, testenv.Count(15, 10_000), "restart", "unban")
 }
 
 // TestRedisClock: limits use Redis's clock, not the servers' own.

@@ -44,18 +44,6 @@ func testAheadClock(t *testing.T, newSubject New) {
 			c.admitted(1)
 		})
 	}
-	t.Run("a minute used up while the clock was ahead lasts a minute", func(t *testing.T) {
-		c := newClient(t, newSubject, animalstore.Limits{PerMinute: 3, PerDay: 1_000})
-		c.wait(36 * time.Hour)
-		c.admitted(3)
-		c.at(noon)
-		d := c.refused(1, animalstore.RateLimitExceeded)
-		equal(t, "Reset", d.Reset*second, roundUp(noon+minute, second))
-		c.at(d.Reset*second - 1)
-		c.refused(1, animalstore.RateLimitExceeded)
-		c.at(d.Reset * second)
-		c.admitted(3)
-	})
 	t.Run("strikes while the clock was ahead last ten minutes", func(t *testing.T) {
 		c := newClient(t, newSubject, tiny)
 		c.wait(36 * time.Hour)

@@ -47,7 +47,7 @@ var tests = []struct {
 	name string
 	run  func(*testing.T, New)
 }{
-	{"plans", testPlans},
+	{"days", testDays},
 	{"windows", testWindows},
 	{"headers", testHeaders},
 	{"strikes", testStrikes},

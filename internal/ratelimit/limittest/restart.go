@@ -53,6 +53,12 @@ func testRestart(t *testing.T, newSubject New) {
 			equal(t, "level", c.status().BanLevel, 1)
 		})
 	}
+	t.Run("killed: a ban was saved before its response", func(t *testing.T) {
+		c := newClient(t, newSubject, limits)
+		ban := c.hammer()
+		c.must(c.s.Kill())
+		equal(t, "Reset", c.refused(1, animalstore.KeyBanned).Reset, ban.Reset)
+	})
 	t.Run("killed: everything saved is still there", func(t *testing.T) {
 		c := newClient(t, newSubject, limits)
 		c.admitted(2)

@@ -7,58 +7,28 @@ import (
 	"animalstore"
 )
 
-// plans are limits of a fixed plan and of enterprise keys.
-var plans = []struct {
-	name   string
-	limits animalstore.Limits
-}{
-	{"free", animalstore.Limits{PerMinute: 60, PerDay: 1_000}},
-	{"enterprise", animalstore.Limits{PerMinute: 7, PerDay: 40}},
-	{"smallest enterprise", animalstore.Limits{PerMinute: 1, PerDay: 1}},
-}
-
-// testPlans uses up the minute and the day of every plan.
-func testPlans(t *testing.T, newSubject New) {
-	for _, p := range plans {
-		t.Run(p.name+" minute", func(t *testing.T) {
-			limits := animalstore.Limits{PerMinute: p.limits.PerMinute, PerDay: p.limits.PerDay + 1}
-			c := newClient(t, newSubject, limits)
-			for left := limits.PerMinute - 1; left >= 0; left-- {
-				if d := c.admitted(1); d.Remaining != left || d.Limit != limits.PerMinute {
-					t.Fatalf("got %d remaining of %d, want %d of %d", d.Remaining, d.Limit, left, limits.PerMinute)
-				}
+// testDays uses up the day of a plan, over several minutes or with one request.
+func testDays(t *testing.T, newSubject New) {
+	for _, limits := range []animalstore.Limits{{PerMinute: 7, PerDay: 40}, {PerMinute: 1, PerDay: 1}} {
+		c := newClient(t, newSubject, limits)
+		for spent := int64(0); spent < limits.PerDay; {
+			n := min(limits.PerMinute, limits.PerDay-spent)
+			d := c.admitted(n)
+			if spent += n; spent == limits.PerDay {
+				equal(t, "Remaining of the last request", d.Remaining, 0)
+				equal(t, "Limit of the last request", d.Limit, limits.PerDay)
 			}
-			reset := noon - 250 + 61*second
-			d := c.refused(1, animalstore.RateLimitExceeded)
-			equal(t, "Reset", d.Reset, reset/second)
-			equal(t, "Remaining", d.Remaining, 0)
-			c.at(reset - 1)
-			c.refused(1, animalstore.RateLimitExceeded)
-			c.at(reset)
-			c.admitted(1)
-		})
-		t.Run(p.name+" day", func(t *testing.T) {
-			limits := p.limits
-			c := newClient(t, newSubject, limits)
-			for spent := int64(0); spent < limits.PerDay; {
-				n := min(limits.PerMinute, limits.PerDay-spent)
-				d := c.admitted(n)
-				if spent += n; spent == limits.PerDay {
-					equal(t, "Remaining of the last request", d.Remaining, 0)
-					equal(t, "Limit of the last request", d.Limit, limits.PerDay)
-				}
-				c.wait(61 * time.Second)
-			}
-			midnight := milli("2026-03-11T00:00:00Z")
-			d := c.refused(1, animalstore.DailyQuotaExceeded)
-			equal(t, "Limit", d.Limit, limits.PerDay)
-			equal(t, "Remaining", d.Remaining, 0)
-			equal(t, "Reset", d.Reset, midnight/second)
-			c.at(midnight - 1)
-			c.refused(1, animalstore.DailyQuotaExceeded)
-			c.at(midnight)
-			c.admitted(1)
-		})
+			c.wait(61 * time.Second)
+		}
+		midnight := milli("2026-03-11T00:00:00Z")
+		d := c.refused(1, animalstore.DailyQuotaExceeded)
+		equal(t, "Limit", d.Limit, limits.PerDay)
+		equal(t, "Remaining", d.Remaining, 0)
+		equal(t, "Reset", d.Reset, midnight/second)
+		c.at(midnight - 1)
+		c.refused(1, animalstore.DailyQuotaExceeded)
+		c.at(midnight)
+		c.admitted(1)
 	}
 }
 

@@ -25,24 +25,16 @@ type Sentinel struct {
 	t testing.TB
 }
 
-// patientSentinels is after how many milliseconds the sentinels of a test without failovers
-// would replace the primary: a busy machine may keep it from responding for some seconds.
-const patientSentinels = "600000"
-
-// StartSentinel runs the five servers. The sentinels replace a primary that doesn't respond
-// if failovers are wanted. All are killed when the test ends.
-func StartSentinel(t testing.TB, withFailover bool) *Sentinel {
+// StartSentinel runs the five servers. They are killed when the test ends.
+func StartSentinel(t testing.TB) *Sentinel {
 	t.Helper()
-	args, downAfter := secure(t), patientSentinels
-	if withFailover {
-		downAfter = nodeTimeout
-	}
+	args := secure(t)
 	s := &Sentinel{t: t}
 	s.Primary = start(t, true, args)
 	s.Replica = start(t, true, append(slices.Clone(args), "--replicaof", "127.0.0.1 "+s.Primary.port()))
 	s.Replica.EventuallyReplicates()
 	for range 3 {
-		one := s.startSentinel(args, downAfter)
+		one := s.startSentinel(args)
 		// Usually they ask each other and the servers every two and ten seconds.
 		one.must("SENTINEL", "DEBUG", "INFO-PERIOD", "500", "PUBLISH-PERIOD", "500")
 		s.Sentinels = append(s.Sentinels, one)
@@ -57,7 +49,7 @@ func StartSentinel(t testing.TB, withFailover bool) *Sentinel {
 }
 
 // startSentinel runs a sentinel, whose configuration must be a file that it can rewrite.
-func (s *Sentinel) startSentinel(args []string, downAfter string) *Server {
+func (s *Sentinel) startSentinel(args []string) *Server {
 	s.t.Helper()
 	var conf strings.Builder
 	for i := 0; i < len(args); i += 2 {
@@ -67,7 +59,7 @@ func (s *Sentinel) startSentinel(args []string, downAfter string) *Server {
 	}
 	fmt.Fprintf(&conf, "sentinel monitor %s 127.0.0.1 %s 2\n", MasterSet, s.Primary.port())
 	fmt.Fprintf(&conf, "sentinel auth-pass %s %s\nsentinel sentinel-pass %s\n", MasterSet, password, password)
-	fmt.Fprintf(&conf, "sentinel down-after-milliseconds %s %s\nsentinel failover-timeout %s 10000\n", MasterSet, downAfter, MasterSet)
+	fmt.Fprintf(&conf, "sentinel down-after-milliseconds %s %s\nsentinel failover-timeout %s 10000\n", MasterSet, nodeTimeout, MasterSet)
 	return runSentinel(s.t, true, conf.String())
 }
 
@@ -91,9 +83,6 @@ func runSentinel(t testing.TB, secure bool, conf string) *Server {
 
 // URL is the address for a limiter.
 func (s *Sentinel) URL() string { return secureURL(s.Sentinels) + "&master_set=" + MasterSet }
-
-// Flush deletes everything.
-func (s *Sentinel) Flush() { s.Primary.Flush() }
 
 // Failover makes the sentinels promote the replica.
 func (s *Sentinel) Failover() {

@@ -46,9 +46,7 @@ func TestLateCommits(t *testing.T) {
 	}
 	follow := func(after int64) (names string, last int64) {
 		t.Helper()
-		if _, err := d.PublishEvents(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		mustPublish(t, d)
 		events, last, err := d.Events(t.Context(), db.EventQuery{After: after, Limit: 10})
 		if err != nil {
 			t.Fatal(err)

@@ -197,12 +197,13 @@ func TestUnconfirmedCommit(t *testing.T) {
 }
 
 // TestServerGone: whatever happens to the server, more operations than there are connections
-// end, and succeed again when it is back.
+// end, and succeed again when it is back. Connections from before are detected before
+// anything is sent on them.
 func TestServerGone(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
 	url := server.NewDatabase(t, "")
-	d := mustOpen(t, url, Options{Timeout: time.Second})
+	d, idle := mustOpen(t, url, Options{Timeout: time.Second}), mustOpen(t, url, Options{Timeout: testenv.Deadline})
 	awaitCreate(t, d, "before")
 	for _, trouble := range []struct {
 		name       string
@@ -213,8 +214,12 @@ func TestServerGone(t *testing.T) {
 		{"stopped", func() { server.Stop(t) }, func() { server.Restart(t) }},
 	} {
 		t.Run(trouble.name, func(t *testing.T) {
-			trouble.begin()
 			var wg sync.WaitGroup
+			for range 3 * defaultConns { // opens many connections
+				wg.Go(func() { create(t, idle, "before", nil) })
+			}
+			wg.Wait()
+			trouble.begin()
 			for i := range 3 * defaultConns {
 				wg.Go(func() {
 					var err error
@@ -233,30 +238,13 @@ func TestServerGone(t *testing.T) {
 			}
 			wg.Wait()
 			trouble.end()
-			for range 2 * defaultConns {
-				awaitCreate(t, d, fmt.Sprint("after ", trouble.name))
+			for i := range 2 * defaultConns {
+				awaitCreate(t, d, "after")
+				if err := create(t, idle, "after", nil); err != nil {
+					t.Errorf("write %d on a connection from before: %v", i, err)
+				}
 			}
 		})
-	}
-}
-
-// TestIdleConnectionsAfterRestart: connections from before a restart of the server are
-// detected before anything is sent on them.
-func TestIdleConnectionsAfterRestart(t *testing.T) {
-	t.Parallel()
-	server := pgtest.Start(t)
-	d := mustOpen(t, server.NewDatabase(t, ""), Options{Timeout: testenv.Deadline})
-	var wg sync.WaitGroup
-	for range 3 * defaultConns {
-		wg.Go(func() { create(t, d, "before", nil) })
-	}
-	wg.Wait()
-	server.Kill()
-	server.Restart(t)
-	for i := range 2 * defaultConns {
-		if err := create(t, d, "after", nil); err != nil {
-			t.Errorf("write %d: %v", i, err)
-		}
 	}
 }
 

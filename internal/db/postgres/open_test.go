@@ -65,7 +65,6 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"an empty database that must exist", database(), Options{MustExist: true}},
 		{"a newer version's", newer, Options{}},
-		{"a development version's", database("CREATE TABLE animalstore_version (version_id bigint)"), Options{}},
 		{"another encoding", server.URL("latin"), Options{}},
 		{"commits that are not on disk", sleepy, Options{}},
 		{"an absent database", server.URL("absent"), Options{}},

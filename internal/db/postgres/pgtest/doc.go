@@ -2,6 +2,5 @@
 // promote them.
 //
 // It uses the binaries on PATH or of the distribution. Without any, a test is skipped,
-// or fails if CI=true. Tests that only need a database use the server named by
-// ANIMALSTORE_TEST_POSTGRES instead, if it is set.
+// or fails if CI=true.
 package pgtest

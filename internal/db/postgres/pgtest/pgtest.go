@@ -16,15 +16,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"animalstore/internal/testenv"
 )
-
-// Variable is an environment variable with the postgres:// URL of a server to use.
-const Variable = "ANIMALSTORE_TEST_POSTGRES"
 
 // oldest is the oldest major version that animalstore supports.
 const oldest = 15
@@ -36,7 +32,6 @@ var settings = []string{"fsync=off", "max_connections=300", "autovacuum=off", "l
 var shared struct {
 	mu     sync.Mutex
 	server *Server
-	drops  []func() error // drop databases on one that was already running
 }
 
 // Shared returns a server that all tests of a process share, and starts it if needed.
@@ -44,33 +39,19 @@ var shared struct {
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	testenv.Slow(t)
-	if dsn := os.Getenv(Variable); dsn != "" {
-		return named(t, dsn)
-	}
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.server == nil {
-		s, err := start(findBinaries(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		shared.server = s
+		shared.server = start(t)
 	}
 	return shared.server
 }
 
-// Close stops the server of Shared, or drops the databases that were created on one that
-// was already running, and removes what Start keeps.
+// Close stops the server of Shared and removes what Start keeps.
 func Close() {
 	removeTemplate()
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	for _, drop := range shared.drops {
-		if err := drop(); err != nil {
-			fmt.Fprintf(os.Stderr, "drop a database: %v\n", err)
-		}
-	}
-	shared.drops = nil
 	if shared.server != nil {
 		shared.server.remove()
 		shared.server = nil
@@ -82,10 +63,7 @@ func Close() {
 func Start(t testing.TB) *Server {
 	t.Helper()
 	testenv.Slow(t)
-	s, err := start(findBinaries(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := start(t)
 	t.Cleanup(s.remove)
 	return s
 }
@@ -108,7 +86,7 @@ func findBinaries(t testing.TB) string {
 			}
 		}
 	}
-	testenv.Missing(t, "no PostgreSQL %d or newer is installed: make check installs it as root with apt-get, or name a server in %s", oldest, Variable)
+	testenv.Missing(t, "no PostgreSQL %d or newer is installed: make check installs it as root with apt-get", oldest)
 	return ""
 }
 
@@ -116,16 +94,6 @@ func findBinaries(t testing.TB) string {
 func major(dir string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
 	return n
-}
-
-// named returns a server that is already running.
-func named(t testing.TB, dsn string) *Server {
-	t.Helper()
-	base, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatalf("%s is not a URL", Variable) // it may contain a password
-	}
-	return &Server{base: base}
 }
 
 var databases atomic.Int64
@@ -137,18 +105,8 @@ func (s *Server) NewDatabase(t testing.TB, template string) string {
 	if template == "" {
 		template = "template0"
 	}
-	strategy := "file_copy" // takes half of the work, where nothing has to reach a disk
-	if s.process == nil {
-		strategy = "wal_log"
-	}
-	s.MustExec(t, "postgres", fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY %s", name, template, strategy))
-	if s.process == nil { // other servers are deleted completely
-		shared.mu.Lock()
-		defer shared.mu.Unlock()
-		shared.drops = append(shared.drops, func() error {
-			return s.Exec(context.Background(), "postgres", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
-		})
-	}
+	// Copying files takes half of the work, where nothing has to reach a disk.
+	s.MustExec(t, "postgres", fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy", name, template))
 	return s.URL(name)
 }
 
@@ -198,7 +156,7 @@ func (s *Server) Exec(ctx context.Context, database, statement string) error {
 // MustExec is like Exec, but an error ends the test.
 func (s *Server) MustExec(t testing.TB, database, statement string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Deadline)
 	defer cancel()
 	if err := s.Exec(ctx, database, statement); err != nil {
 		t.Fatalf("%s: %v", statement, err)
@@ -209,25 +167,23 @@ func (s *Server) MustExec(t testing.TB, database, statement string) {
 // restarted: see freePort.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprint("127.0.0.1:", port)
+	return fmt.Sprint("127.0.0.1:", freePort(t))
 }
 
 // freePort finds a port below the range for outgoing connections, so that none of them
 // takes it while a server is being restarted.
-func freePort() (int, error) {
+func freePort(t testing.TB) int {
+	t.Helper()
 	for range 1000 {
 		port := 15000 + int(nextPort.Add(1)+int64(os.Getpid())*37)%15000
 		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
 		if err == nil {
 			l.Close()
-			return port, nil
+			return port
 		}
 	}
-	return 0, fmt.Errorf("no free port")
+	t.Fatal("no free port")
+	return 0
 }
 
 var nextPort atomic.Int64

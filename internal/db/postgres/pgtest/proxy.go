@@ -15,10 +15,10 @@ type Proxy struct {
 	listener net.Listener
 	target   string
 
-	mu   sync.Mutex
-	lose []string
-	lost chan struct{} // closed when a response was lost
-	all  map[net.Conn]struct{}
+	mu    sync.Mutex
+	lose  string        // "": nothing
+	lost  chan struct{} // closed when a response was lost
+	conns []net.Conn
 }
 
 // NewProxy starts a Proxy to the server of a URL. It ends with the test.
@@ -32,13 +32,13 @@ func NewProxy(t testing.TB, dsn string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{listener: l, target: u.Host, all: map[net.Conn]struct{}{}}
+	p := &Proxy{listener: l, target: u.Host}
 	go p.serve()
 	t.Cleanup(func() {
 		l.Close()
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		for c := range p.all {
+		for _, c := range p.conns {
 			c.Close()
 		}
 	})
@@ -55,29 +55,24 @@ func (p *Proxy) URL(dsn string) string {
 	return u.String()
 }
 
-// LoseResponse waits for a client to send these texts, in this order on one connection.
-// It forwards the message with the last of them, discards the server's response and
-// closes both connections. Then it closes the channel.
-func (p *Proxy) LoseResponse(texts ...string) <-chan struct{} {
+// LoseResponse waits for a client to send a text. It forwards the message, discards the
+// server's response and closes both connections. Then it closes the channel.
+func (p *Proxy) LoseResponse(text string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lose, p.lost = texts, make(chan struct{})
+	p.lose, p.lost = text, make(chan struct{})
 	return p.lost
 }
 
-// loses reports whether a connection on which that many of the texts were sent should
-// lose its next response, and how many were sent including this message.
-func (p *Proxy) loses(message []byte, sent int) (lost chan struct{}, now int) {
+// loses returns the channel to close if the response to a message should be lost, or nil.
+func (p *Proxy) loses(message []byte) chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if sent >= len(p.lose) || !bytes.Contains(message, []byte(p.lose[sent])) {
-		return nil, sent
+	if p.lose == "" || !bytes.Contains(message, []byte(p.lose)) {
+		return nil
 	}
-	if sent+1 < len(p.lose) {
-		return nil, sent + 1
-	}
-	p.lose = nil
-	return p.lost, 0
+	p.lose = ""
+	return p.lost
 }
 
 func (p *Proxy) serve() {
@@ -92,71 +87,39 @@ func (p *Proxy) serve() {
 			continue
 		}
 		p.mu.Lock()
-		p.all[client], p.all[server] = struct{}{}, struct{}{}
+		p.conns = append(p.conns, client, server)
 		p.mu.Unlock()
-		c := &conversation{proxy: p, client: client, server: server}
-		go c.up()
-		go c.down()
+		losing := make(chan chan struct{}, 1)
+		go forward(client, server, func(message []byte) bool {
+			if lost := p.loses(message); lost != nil {
+				losing <- lost
+			}
+			return true
+		})
+		go forward(server, client, func([]byte) bool {
+			select {
+			case lost := <-losing:
+				close(lost)
+				return false
+			default:
+				return true
+			}
+		})
 	}
 }
 
-// conversation is one connection.
-type conversation struct {
-	proxy          *Proxy
-	client, server net.Conn
-
-	mu     sync.Mutex
-	sent   int           // how many of the texts of LoseResponse
-	losing chan struct{} // not nil: the server's messages are discarded
-}
-
-func (c *conversation) end() {
-	c.client.Close()
-	c.server.Close()
-	c.proxy.mu.Lock()
-	defer c.proxy.mu.Unlock()
-	delete(c.proxy.all, c.client)
-	delete(c.proxy.all, c.server)
-}
-
-// up forwards what the client sends.
-func (c *conversation) up() {
-	defer c.end()
+// forward copies messages until one connection ends or pass returns false. Then it closes
+// both.
+func forward(from, to net.Conn, pass func(message []byte) bool) {
+	defer from.Close()
+	defer to.Close()
 	b := make([]byte, 64<<10)
 	for {
-		n, err := c.client.Read(b)
-		if err != nil {
+		n, err := from.Read(b)
+		if err != nil || !pass(b[:n]) {
 			return
 		}
-		c.mu.Lock()
-		var lost chan struct{}
-		if lost, c.sent = c.proxy.loses(b[:n], c.sent); lost != nil {
-			c.losing = lost
-		}
-		c.mu.Unlock()
-		if _, err := c.server.Write(b[:n]); err != nil {
-			return
-		}
-	}
-}
-
-// down forwards what the server sends.
-func (c *conversation) down() {
-	defer c.end()
-	b := make([]byte, 64<<10)
-	for {
-		n, err := c.server.Read(b)
-		if err != nil {
-			return
-		}
-		c.mu.Lock()
-		losing := c.losing
-		c.mu.Unlock()
-		if losing != nil {
-			close(losing)
-			return
-		}
-		if _, err := c.client.Write(b[:n]); err != nil {
+		if _, err := to.Write(b[:n]); err != nil {
 			return
 		}
 	}

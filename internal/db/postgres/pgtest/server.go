@@ -20,13 +20,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"animalstore/internal/testenv"
 )
 
 // Server is a PostgreSQL server.
 type Server struct {
-	base *url.URL // of its databases
-
-	// For a server that was started here.
+	base     *url.URL // of its databases
 	binaries string
 	dir      string
 	port     int
@@ -41,85 +41,73 @@ type process struct {
 }
 
 // start creates a server in a new directory and waits until it responds.
-func start(binaries string) (_ *Server, err error) {
-	s, err := prepare(binaries)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			s.remove()
-		}
-	}()
-	if err := s.createData(); err != nil {
-		return nil, err
-	}
-	if err := s.configure(settings...); err != nil {
-		return nil, err
-	}
-	return s, s.launch()
+func start(t testing.TB) *Server {
+	t.Helper()
+	s := prepare(t, findBinaries(t))
+	s.createData(t)
+	s.configure(t, settings...)
+	s.launch(t)
+	return s
 }
 
 // prepare creates a directory and finds a port.
-func prepare(binaries string) (*Server, error) {
+func prepare(t testing.TB, binaries string) *Server {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "pgtest-")
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	s := &Server{binaries: binaries, dir: dir}
+	s := &Server{binaries: binaries, dir: dir, port: freePort(t)}
 	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
 		nobody, err := user.Lookup("nobody")
 		if err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
 		s.uid, _ = strconv.Atoi(nobody.Uid)
 		s.gid, _ = strconv.Atoi(nobody.Gid)
 		if err := os.Chown(dir, s.uid, s.gid); err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
 	}
-	if s.port, err = freePort(); err != nil {
-		return nil, err
-	}
 	s.base = &url.URL{Scheme: "postgres", User: url.User("animalstore"), Host: fmt.Sprint("127.0.0.1:", s.port), RawQuery: "sslmode=disable"}
-	return s, nil
+	return s
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 // configure adds lines to the server's settings.
-func (s *Server) configure(lines ...string) error {
+func (s *Server) configure(t testing.TB, lines ...string) {
+	t.Helper()
 	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	own := []string{
 		fmt.Sprint("port=", s.port), "listen_addresses='127.0.0.1'", fmt.Sprintf("unix_socket_directories='%s'", s.dir),
 	}
 	_, err = f.WriteString("\n" + strings.Join(append(own, lines...), "\n") + "\n")
-	return errors.Join(err, f.Close())
-}
-
-// command runs one of PostgreSQL's programs and waits for it.
-func (s *Server) command(name string, args ...string) error {
-	return s.run(exec.Command(filepath.Join(s.binaries, name), args...))
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // run runs a program as the user of the server and waits for it.
-func (s *Server) run(cmd *exec.Cmd) error {
+func (s *Server) run(t testing.TB, program string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
 	cmd.SysProcAttr = s.attributes(syscall.SIGKILL)
 	cmd.Dir = s.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
+		t.Fatalf("%s: %v\n%s", program, err, out)
 	}
-	return nil
 }
 
 // launch starts the postmaster and waits until it responds.
-func (s *Server) launch() error {
+func (s *Server) launch(t testing.TB) {
+	t.Helper()
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	defer log.Close()
 	p := &process{exited: make(chan struct{})}
@@ -142,35 +130,35 @@ func (s *Server) launch() error {
 		}
 	}()
 	if err := <-started; err != nil {
-		return err
+		t.Fatal(err)
 	}
 	s.process = p
-	return s.await(func(ctx context.Context) error { return s.Exec(ctx, "postgres", "SELECT 1") })
+	s.await(t, "the server responds", "SELECT true")
 }
 
-// await retries f until it succeeds.
-func (s *Server) await(f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for {
-		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
-		err := f(attempt)
-		cancel()
-		if err == nil {
-			return nil
-		}
+// await waits until a query returns true.
+func (s *Server) await(t testing.TB, what, question string) {
+	t.Helper()
+	testenv.Eventually(t, what, func() bool {
 		select {
 		case <-s.process.exited:
-			return fmt.Errorf("the server has ended:\n%s", s.Log())
-		case <-ctx.Done():
-			return fmt.Errorf("the server does not respond: %w\n%s", err, s.Log())
-		case <-time.After(20 * time.Millisecond):
+			t.Fatalf("the server has ended:\n%s", s.log())
+		default:
 		}
-	}
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Deadline)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, s.URL("postgres"))
+		if err != nil {
+			return false
+		}
+		defer conn.Close(ctx)
+		var yes bool
+		return conn.QueryRow(ctx, question).Scan(&yes) == nil && yes
+	})
 }
 
-// Log returns the server's log.
-func (s *Server) Log() string {
+// log returns the server's log.
+func (s *Server) log() string {
 	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
 	return string(bytes.TrimSpace(text))
 }
@@ -184,7 +172,7 @@ func (s *Server) Kill() {
 	<-s.process.exited
 	// Wait until their sockets are closed too, but not for a process that stays in the
 	// list because nobody reaps it.
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(testenv.Deadline)
 	for _, pid := range all[1:] {
 		for running(pid) && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
@@ -198,17 +186,15 @@ func (s *Server) Stop(t testing.TB) {
 	syscall.Kill(s.process.pid, syscall.SIGINT)
 	select {
 	case <-s.process.exited:
-	case <-time.After(time.Minute):
-		t.Fatalf("the server does not stop:\n%s", s.Log())
+	case <-time.After(testenv.Deadline):
+		t.Fatalf("the server does not stop:\n%s", s.log())
 	}
 }
 
 // Restart starts a stopped server again, on the same port.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	if err := s.launch(); err != nil {
-		t.Fatal(err)
-	}
+	s.launch(t)
 }
 
 // Freeze suspends the server without closing a connection. It returns the processes
@@ -233,10 +219,7 @@ func (s *Server) Thaw() {
 // the copy in every commit.
 func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
-	standby, err := prepare(s.binaries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	standby := prepare(t, s.binaries)
 	t.Cleanup(standby.remove)
 	standby.Follow(t, s)
 	return standby
@@ -249,42 +232,23 @@ func (s *Server) Follow(t testing.TB, primary *Server) {
 	if err := os.RemoveAll(s.data()); err != nil {
 		t.Fatal(err)
 	}
-	err := s.command("pg_basebackup", "-D", s.data(), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync",
+	s.run(t, filepath.Join(s.binaries, "pg_basebackup"), "-D", s.data(), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync",
 		"-d", fmt.Sprintf("host=127.0.0.1 port=%d user=animalstore application_name=standby_%d", primary.port, s.port))
-	if err != nil {
-		t.Fatal(err)
-	}
 	// Once promoted, it has no standby to wait for.
-	if err := s.configure("synchronous_standby_names=''"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.launch(); err != nil {
-		t.Fatal(err)
-	}
+	s.configure(t, "synchronous_standby_names=''")
+	s.launch(t)
 	primary.Set(t, "synchronous_standby_names", "*")
-	err = primary.await(func(ctx context.Context) error {
-		return primary.ask(ctx, "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
-	})
-	if err != nil {
-		t.Fatalf("the standby does not follow: %v\n%s", err, s.Log())
-	}
+	primary.await(t, "the standby follows", "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
 }
 
 // Set changes a setting of a running server and returns when it is in effect.
 func (s *Server) Set(t testing.TB, name, value string) {
 	t.Helper()
-	if err := s.configure(fmt.Sprintf("%s='%s'", name, value)); err != nil {
-		t.Fatal(err)
-	}
+	s.configure(t, fmt.Sprintf("%s='%s'", name, value))
 	s.MustExec(t, "postgres", "SELECT pg_reload_conf()")
 	// The postmaster notifies its children before it starts another, and the
 	// checkpointer, which handles standbys, applies it before its next work.
-	err := s.await(func(ctx context.Context) error {
-		return s.ask(ctx, fmt.Sprintf("SELECT current_setting('%s') = '%s'", name, value))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.await(t, "the setting is in effect", fmt.Sprintf("SELECT current_setting('%s') = '%s'", name, value))
 	s.MustExec(t, "postgres", "CHECKPOINT")
 }
 
@@ -292,26 +256,7 @@ func (s *Server) Set(t testing.TB, name, value string) {
 func (s *Server) Promote(t testing.TB) {
 	t.Helper()
 	s.MustExec(t, "postgres", "SELECT pg_promote(true, 60)")
-	if err := s.await(func(ctx context.Context) error { return s.ask(ctx, "SELECT NOT pg_is_in_recovery()") }); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// ask returns an error unless a query returns true.
-func (s *Server) ask(ctx context.Context, question string) error {
-	conn, err := pgx.Connect(ctx, s.URL("postgres"))
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	var yes bool
-	if err := conn.QueryRow(ctx, question).Scan(&yes); err != nil {
-		return err
-	}
-	if !yes {
-		return fmt.Errorf("not yet: %s", question)
-	}
-	return nil
+	s.await(t, "the standby is a primary", "SELECT NOT pg_is_in_recovery()")
 }
 
 // remove stops the server and deletes its files.
@@ -319,14 +264,10 @@ func (s *Server) remove() {
 	if s.process != nil {
 		select {
 		case <-s.process.exited:
-		default:
+		default: // it frees its shared memory, unlike one that is killed
 			s.Thaw()
 			syscall.Kill(s.process.pid, syscall.SIGQUIT)
-			select {
-			case <-s.process.exited:
-			case <-time.After(10 * time.Second):
-				s.Kill()
-			}
+			<-s.process.exited
 		}
 	}
 	os.RemoveAll(s.dir)

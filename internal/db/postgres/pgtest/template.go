@@ -3,8 +3,9 @@
 package pgtest
 
 import (
-	"os/exec"
+	"path/filepath"
 	"sync"
+	"testing"
 )
 
 // template has the data of a server that was never started. All servers of a process
@@ -16,30 +17,16 @@ var template struct {
 
 // createData creates the data of a server. All that were created by one process have
 // the same system identifier.
-func (s *Server) createData() error {
-	from, err := templateData(s.binaries)
-	if err != nil {
-		return err
-	}
-	return s.run(exec.Command("cp", "-R", from, s.data()))
-}
-
-// templateData returns the directory to copy, and creates it if needed.
-func templateData(binaries string) (string, error) {
+func (s *Server) createData(t testing.TB) {
+	t.Helper()
 	template.mu.Lock()
 	defer template.mu.Unlock()
 	if template.server == nil {
-		s, err := prepare(binaries)
-		if err != nil {
-			return "", err
-		}
-		if err := s.command("initdb", "-A", "trust", "-U", "animalstore", "-E", "UTF8", "--locale=C", "--no-sync", "-D", s.data()); err != nil {
-			s.remove()
-			return "", err
-		}
-		template.server = s
+		first := prepare(t, s.binaries)
+		first.run(t, filepath.Join(s.binaries, "initdb"), "-A", "trust", "-U", "animalstore", "-E", "UTF8", "--locale=C", "--no-sync", "-D", first.data())
+		template.server = first
 	}
-	return template.server.data(), nil
+	s.run(t, "cp", "-R", template.server.data(), s.data())
 }
 
 func removeTemplate() {

@@ -45,10 +45,3 @@ func TestMigrate(t *testing.T) {
 	})
 	wantRefused(t, path, Options{Serve: true}, 0)
 }
-
-// TestOpenRefusesDevelopmentVersions: tables that were edited in place are never migrated.
-func TestOpenRefusesDevelopmentVersions(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	script(t, path, "PRAGMA application_id = 0x414e5354; PRAGMA user_version = 9; CREATE TABLE pets (id INTEGER PRIMARY KEY)")
-	wantRefused(t, path, Options{Serve: true}, 0)
-}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"animalstore/internal/db"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 func TestReopenKeepsData(t *testing.T) {
@@ -37,30 +35,6 @@ func TestReopenKeepsData(t *testing.T) {
 	d = mustOpen(t, path, Options{Serve: true})
 	if got, err := d.Pet(t.Context(), second.ID); err != nil || got != second {
 		t.Errorf("after reopening: %+v, %v, want %+v", got, err, second)
-	}
-}
-
-func TestConnectionsAreDurable(t *testing.T) {
-	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{Serve: true})
-	check := func(c *sqlite.Conn) error {
-		for pragma, want := range map[string]string{
-			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "journal_size_limit": fmt.Sprint(checkpointPagesForce * 4096),
-		} {
-			got, err := sqlitex.ResultText(c.Prep("PRAGMA " + pragma))
-			if err != nil || got != want {
-				return fmt.Errorf("%s = %q, %v, want %q", pragma, got, err, want)
-			}
-		}
-		return nil
-	}
-	// Every connection that can write, not only the one that does.
-	forEachReader(d, func() {
-		if err := d.read(t.Context(), check); err != nil {
-			t.Errorf("reader: %v", err)
-		}
-	})
-	if err := d.writer.do(t.Context(), check); err != nil {
-		t.Errorf("writer: %v", err)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestForeignReader(t *testing.T) {
 		if d.writer.forceAt <= checkpointPages {
 			t.Error("no checkpoint waited for the reader")
 		}
-		wantBusyTimeout(t, "the writer after a checkpoint", c)
+		wantPragmas(t, "the writer after a checkpoint", c, "busy_timeout")
 		return nil
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,32 +13,37 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// wantBusyTimeout fails the test unless a connection waits for other processes, and
-// not forever, as the driver does by default.
-func wantBusyTimeout(t *testing.T, name string, c *sqlite.Conn) {
+// wantPragmas checks settings of a connection.
+func wantPragmas(t *testing.T, name string, c *sqlite.Conn, pragmas ...string) {
 	t.Helper()
-	var got time.Duration
-	err := sqlitex.Execute(c, "PRAGMA busy_timeout", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		got = time.Duration(stmt.ColumnInt64(0)) * time.Millisecond
-		return nil
-	}})
-	if err != nil || got != busyTimeout {
-		t.Errorf("%s has a busy timeout of %v (%v), want %v", name, got, err, busyTimeout)
+	want := map[string]string{
+		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "journal_size_limit": fmt.Sprint(checkpointPagesForce * 4096),
+		"busy_timeout": fmt.Sprint(busyTimeout.Milliseconds()), // the driver's default is forever
+	}
+	for _, pragma := range pragmas {
+		got, err := sqlitex.ResultText(c.Prep("PRAGMA " + pragma))
+		if err != nil || got != want[pragma] {
+			t.Errorf("%s: %s = %q, %v, want %q", name, pragma, got, err, want[pragma])
+		}
 	}
 }
 
-func TestEveryConnectionHasABusyTimeout(t *testing.T) {
+// TestConnections: every connection that can write is durable, not only the one that does,
+// and every connection waits for other processes, but not forever.
+func TestConnections(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	for name, opts := range map[string]Options{"a server": {Serve: true}, "a command": {}} {
 		d := mustOpen(t, path, opts)
-		wantBusyTimeout(t, "the writer of "+name, d.writer.conn)
+		check := func(c *sqlite.Conn) error {
+			wantPragmas(t, name, c, "journal_mode", "synchronous", "foreign_keys", "journal_size_limit", "busy_timeout")
+			return nil
+		}
 		forEachReader(d, func() {
-			d.read(t.Context(), func(c *sqlite.Conn) error {
-				wantBusyTimeout(t, "a reader of "+name, c)
-				return nil
-			})
+			if err := d.read(t.Context(), check); err != nil {
+				t.Error(err)
+			}
 		})
-		if err := d.Close(); err != nil {
+		if err := errors.Join(d.writer.do(t.Context(), check), d.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +51,7 @@ func TestEveryConnectionHasABusyTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantBusyTimeout(t, "a source", source.conn)
+	wantPragmas(t, "a source", source.conn, "busy_timeout")
 	if err := source.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +59,8 @@ func TestEveryConnectionHasABusyTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantBusyTimeout(t, "a target", target.conn)
-	wantBusyTimeout(t, "the writer of a target", target.store.writer.conn)
+	wantPragmas(t, "a target", target.conn, "busy_timeout")
+	wantPragmas(t, "the writer of a target", target.store.writer.conn, "busy_timeout")
 	if err := target.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -266,8 +266,8 @@ func checkGoesOn(t *testing.T, url string, wantPet, wantOrder, wantKey int64) {
 			t.Errorf("retried order: got %+v, replayed %t, %v, want the stored one", order, replayed, err)
 		}
 		petRecord.BodyHash[0]++
-		if _, _, err := store.CreatePet(t.Context(), animalstore.NewPet{Name: "another", CategoryID: 5}, petRecord); err == nil || !strings.Contains(err.Error(), "Idempotency-Key") {
-			t.Errorf("another body with the same token: got %v, want an error", err)
+		if _, _, err := store.CreatePet(t.Context(), animalstore.NewPet{Name: "another", CategoryID: 5}, petRecord); err == nil {
+			t.Error("another body with the same token was accepted")
 		}
 		if pet, _, err = store.CreatePet(t.Context(), animalstore.NewPet{Name: "next", CategoryID: 1}, nil); err != nil || pet.ID != wantPet {
 			t.Errorf("the next pet has id %d (%v), want %d", pet.ID, err, wantPet)

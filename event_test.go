@@ -36,9 +36,6 @@ func TestEventTypes(t *testing.T) {
 			t.Errorf("%s: AdminOnly is %t, want %t", eventType, !admin, admin)
 		}
 	}
-	if got := PetCreated.Resource(); got != "pet" {
-		t.Errorf("got resource %q, want pet", got)
-	}
 }
 
 func TestEventSubjects(t *testing.T) {

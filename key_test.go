@@ -42,22 +42,6 @@ func TestParsePermissions(t *testing.T) {
 	}
 }
 
-func TestPermissionsHas(t *testing.T) {
-	for set := Permissions(0); set <= Read|Write|Admin; set++ {
-		for need := Permissions(0); need <= Read|Write|Admin; need++ {
-			want := true
-			for _, p := range []Permissions{Read, Write, Admin} {
-				if need&p != 0 && set&p == 0 {
-					want = false
-				}
-			}
-			if got := set.Has(need); got != want {
-				t.Errorf("%q has %q: got %t, want %t", set, need, got, want)
-			}
-		}
-	}
-}
-
 func TestPermissionsJSON(t *testing.T) {
 	for set, want := range map[Permissions]string{0: `[]`, Admin: `["admin"]`, Write | Read: `["read","write"]`} {
 		if got, err := json.Marshal(set); err != nil || string(got) != want {

@@ -10,7 +10,6 @@ import (
 	_ "image/png"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/photo/phototest"
-	"animalstore/internal/testenv"
 )
 
 // smallJPEG is a picture that is quickly read.
@@ -74,68 +72,10 @@ func TestPhotos(t *testing.T) {
 			t.Errorf("the image has %d bytes, want %d", len(got.body), p.Bytes)
 		}
 	}
-	writer := s.key(t, animalstore.Write)
-	for _, read := range []string{path, path + "/image", path + "/thumbnail", fmt.Sprint("/v1/photos?petId=", pet)} {
-		s.do(t, call{path: read, key: writer}).want(t, http.StatusForbidden, animalstore.InsufficientPermission)
-	}
-	s.do(t, call{method: "DELETE", path: path, header: http.Header{"If-Match": {`"other"`}}}).want(t, http.StatusPreconditionFailed, animalstore.PreconditionFailed)
-	s.do(t, call{method: "DELETE", path: path, header: http.Header{"If-Match": {created.header.Get("Etag")}}}).want(t, http.StatusNoContent, "")
+	s.do(t, remove(path)).want(t, http.StatusNoContent, "")
 	for _, rest := range []string{"", "/image", "/thumbnail"} {
 		s.do(t, call{path: path + rest}).want(t, http.StatusNotFound, animalstore.PhotoNotFound)
 	}
-	for _, id := range []string{"0", "-1", "abc", "01", "9223372036854775808"} {
-		s.do(t, call{path: "/v1/photos/" + id + "/image", bad: true}).want(t, http.StatusNotFound, animalstore.PhotoNotFound)
-		s.do(t, call{method: "DELETE", path: "/v1/photos/" + id, bad: true}).want(t, http.StatusNotFound, animalstore.PhotoNotFound)
-	}
-	if next := decodePhoto(t, s.do(t, upload(pet, "image/jpeg", smallJPEG))); next.ID <= p.ID {
-		t.Errorf("got id %d after %d was removed, want a higher one", next.ID, p.ID)
-	}
-}
-
-// TestListPhotos: photos are listed by pet, oldest first, in pages.
-func TestListPhotos(t *testing.T) {
-	s := start(t)
-	pets := s.add(t, animalstore.NewPet{Name: "Rex"}, animalstore.NewPet{Name: "Mia"}, animalstore.NewPet{Name: "Max"})
-	var all []animalstore.Photo
-	for i := range 9 {
-		all = append(all, s.addPhoto(t, pets[i%2].ID))
-	}
-	list := func(query string) (got []int64, next string) {
-		t.Helper()
-		r := s.do(t, call{path: "/v1/photos?" + query})
-		var photos []animalstore.Photo
-		if err := json.Unmarshal(r.body, &photos); err != nil || r.status != http.StatusOK {
-			t.Fatalf("%s: got %v", query, r)
-		}
-		for _, p := range photos {
-			got = append(got, p.ID)
-		}
-		for link := range strings.SplitSeq(r.header.Get("Link"), ", ") {
-			if target, ok := strings.CutSuffix(link, `>; rel="next"`); ok {
-				next = strings.TrimPrefix(target, "</v1/photos?")
-			}
-		}
-		return got, next
-	}
-	for _, query := range []string{"petId=1,2&limit=4", "petId=1&petId=2&limit=4", "petId=2,1,77&limit=4"} {
-		var got []int64
-		for next := query; next != ""; {
-			var page []int64
-			page, next = list(next)
-			got = append(got, page...)
-		}
-		if len(got) != len(all) || !slices.IsSorted(got) {
-			t.Errorf("%s: got %d, want all %d in order", query, got, len(all))
-		}
-	}
-	if got, _ := list(fmt.Sprint("petId=", pets[2].ID)); len(got) != 0 {
-		t.Errorf("a pet without photos: got %d, want none", got)
-	}
-	many := strings.TrimSuffix(strings.Repeat("1,", 101), ",")
-	for _, query := range []string{"", "petId=", "petId=0", "petId=x", "petId=1,", "petId=" + many} {
-		s.do(t, call{path: "/v1/photos?" + query, bad: true}).want(t, http.StatusBadRequest, animalstore.InvalidParameter)
-	}
-	s.do(t, call{path: "/v1/photos?petId=1&cursor=x"}).want(t, http.StatusBadRequest, animalstore.InvalidCursor)
 }
 
 // TestUploadsAreRefused: each in the order of the contract.
@@ -230,7 +170,6 @@ func TestImageHeaders(t *testing.T) {
 				}
 			}
 		}
-		s.do(t, call{path: path, header: http.Header{"If-Match": {`"other"`}}}).want(t, http.StatusPreconditionFailed, animalstore.PreconditionFailed)
 	}
 	// A store that was restored from a backup may assign an id again.
 	var tags []string
@@ -274,70 +213,5 @@ func TestLargeImage(t *testing.T) {
 	defer s.db.arm("ImagePart", nil)
 	if got, err := s.send(t.Context(), call{path: path}); err == nil {
 		t.Errorf("got a response of %d bytes, want an error: only %d are left", len(got.body), db.PartSize)
-	}
-}
-
-// TestPhotoIdempotency: a retried upload is one photo, and the same picture of another pet
-// is another.
-func TestPhotoIdempotency(t *testing.T) {
-	s := start(t)
-	pets := s.add(t, animalstore.NewPet{Name: "Rex"}, animalstore.NewPet{Name: "Mia"})
-	send := func(petID int64, body string) response {
-		c := upload(petID, "image/jpeg", body)
-		c.header.Set("Idempotency-Key", "token")
-		return s.do(t, c)
-	}
-	first := send(pets[0].ID, smallJPEG)
-	first.want(t, http.StatusCreated, "")
-	again := send(pets[0].ID, smallJPEG)
-	if again.want(t, http.StatusCreated, ""); !bytes.Equal(again.body, first.body) || again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("got %v, replayed %q, want the first response: %v", again, again.header.Get("Idempotent-Replayed"), first)
-	}
-	send(pets[0].ID, string(phototest.JPEG(phototest.Drawing(10, 10)))).want(t, http.StatusUnprocessableEntity, animalstore.IdempotencyKeyReused)
-	if other := decodePhoto(t, send(pets[1].ID, smallJPEG)); other.PetID != pets[1].ID {
-		t.Errorf("got a photo of pet %d, want one of pet %d", other.PetID, pets[1].ID)
-	}
-}
-
-// TestPhotoEvents: a photo's events can be read by every key that reads the store.
-func TestPhotoEvents(t *testing.T) {
-	s := start(t)
-	pet := s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID
-	created := s.do(t, upload(pet, "image/jpeg", smallJPEG))
-	p := decodePhoto(t, created)
-	s.do(t, call{method: "DELETE", path: fmt.Sprint("/v1/pets/", pet)}).want(t, http.StatusNoContent, "")
-	var events []animalstore.Event
-	for after := int64(0); len(events) < 2; after = events[len(events)-1].ID {
-		got := s.do(t, call{path: fmt.Sprintf("/v1/events?type=photo.*&wait=30&after=%d&subject=photo/%d", after, p.ID)})
-		var more []animalstore.Event
-		if err := json.Unmarshal(got.body, &more); err != nil || len(more) == 0 {
-			t.Fatalf("got %v, want two events", got)
-		}
-		events = append(events, more...)
-	}
-	for i, want := range []animalstore.EventType{animalstore.PhotoCreated, animalstore.PhotoDeleted} {
-		if e := events[i]; e.Type != want || e.Subject != fmt.Sprint("photo/", p.ID) || string(e.Data) != strings.TrimSpace(string(created.body)) {
-			t.Errorf("got %s of %s with %s, want %s with %s", e.Type, e.Subject, e.Data, want, created.body)
-		}
-	}
-}
-
-// TestBadUploads: every bad upload is refused with 400, and nothing of it is stored.
-// Package photo has tests of how long that takes and how much memory.
-func TestBadUploads(t *testing.T) {
-	sqliteOnly(t, "bad uploads never reach the database")
-	testenv.Slow(t)
-	t.Parallel()
-	s := start(t)
-	pet := s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID
-	for _, u := range phototest.Bad(testenv.Count(70, 2000), 7) {
-		c := upload(pet, u.ContentType, string(u.Data))
-		c.bad = true
-		if got := s.do(t, c); got.status != http.StatusBadRequest || got.code() != animalstore.InvalidImage {
-			t.Errorf("%s: got %v, want 400 invalid_image", u.Name, got)
-		}
-	}
-	if all, err := s.db.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{pet}, Limit: 10}); err != nil || len(all) != 0 {
-		t.Errorf("got photos %+v, %v, want none", all, err)
 	}
 }

@@ -7,11 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"animalstore"
-	"animalstore/internal/testenv"
 )
 
 // unchecked doesn't compare responses with the document, for tests that send
@@ -103,62 +101,17 @@ func TestPatchPet(t *testing.T) {
 		{"all", `{"status":"sold","categoryId":0,"name":"Max"}`, animalstore.Pet{Name: "Max", CategoryID: 0, Status: "sold"}},
 		{"unknown fields", `{"id":99,"Name":"never","tags":[null],"status":"pending"}`, animalstore.Pet{Name: "Rex", CategoryID: 7, Status: "pending"}},
 	} {
-		for _, mediaType := range []string{"application/json", "application/merge-patch+json", "application/merge-patch+json; charset=utf-8", ""} {
-			t.Run(test.name+" as "+mediaType, func(t *testing.T) {
-				pet := s.addOne(t, "available")
-				c := patch(petPath(pet.ID), test.body)
-				c.header["Content-Type"] = []string{mediaType}
-				if mediaType == "" {
-					c.header["Content-Type"], c.bad = nil, true
-				}
-				test.want.ID = pet.ID
-				if got := read[animalstore.Pet](t, s.do(t, c), 200); got != test.want {
-					t.Errorf("got %+v, want %+v", got, test.want)
-				}
-				if got := read[animalstore.Pet](t, s.do(t, call{path: petPath(pet.ID)}), 200); got != test.want {
-					t.Errorf("read %+v, want %+v", got, test.want)
-				}
-			})
-		}
-	}
-}
-
-func TestMergePatchOnlyOnPatch(t *testing.T) {
-	s := start(t)
-	pet := s.addOne(t, "available")
-	merge := []string{"Content-Type", "application/merge-patch+json"}
-	for _, c := range []call{
-		post("/v1/pets", `{"name":"Rex","categoryId":1}`), post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, pet.ID)), put("/v1/categories/7", `{"name":"cats"}`),
-	} {
-		got := s.do(t, bad(with(c, merge...)))
-		got.want(t, 415, animalstore.UnsupportedMediaType)
-	}
-	order := s.order(t, pet.ID)
-	s.do(t, with(patch(orderPath(order.ID), `{"status":"approved"}`), merge...)).want(t, 200, "")
-	for _, path := range []string{petPath(pet.ID), orderPath(order.ID)} {
-		got := s.do(t, bad(with(patch(path, `{"status":"sold"}`), "Content-Type", "application/json-patch+json")))
-		got.want(t, 415, animalstore.UnsupportedMediaType)
-	}
-}
-
-func TestDeletePet(t *testing.T) {
-	s := start(t)
-	for _, status := range animalstore.PetStatuses {
-		pets := s.add(t, animalstore.NewPet{Name: "before", Status: status}, animalstore.NewPet{Name: "Rex", Status: status}, animalstore.NewPet{Name: "after", Status: status})
-		path := petPath(pets[1].ID)
-		got := s.do(t, remove(path))
-		if got.want(t, 204, ""); len(got.body) != 0 {
-			t.Errorf("got body %s, want none", got.body)
-		}
-		for _, c := range []call{remove(path), patch(path, `{"name":"x"}`), {path: path}, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, pets[1].ID))} {
-			again := s.do(t, c)
-			again.want(t, 404, animalstore.PetNotFound)
-		}
-		for _, path := range []string{"/v1/pets?limit=2", "/v1/pets?limit=2&status=" + string(status)} {
-			if found := ids(s.do(t, call{path: path}).pets(t)); found[0] != pets[2].ID || found[1] != pets[0].ID {
-				t.Errorf("%s: got %d, want %d and %d", path, found, pets[2].ID, pets[0].ID)
+		t.Run(test.name, func(t *testing.T) {
+			path := petPath(s.addOne(t, "available").ID)
+			got := s.do(t, patch(path, test.body))
+			pet := read[animalstore.Pet](t, got, 200)
+			if test.want.ID = pet.ID; pet != test.want {
+				t.Errorf("got %+v, want %+v", pet, test.want)
 			}
-		}
+			if again := s.do(t, call{path: path}); string(again.body) != string(got.body) {
+				t.Errorf("read %v, want %v", again, got)
+			}
+		})
 	}
 }
 
@@ -178,34 +131,9 @@ func (s *service) categories(t testing.TB, path string) (all []animalstore.Categ
 	return all
 }
 
-func TestCategoriesComeWithPets(t *testing.T) {
-	s := start(t)
-	s.do(t, call{path: categoryPath(5)}).want(t, 404, animalstore.CategoryNotFound)
-	if got := s.do(t, call{path: "/v1/categories"}); string(got.body) != "[]\n" {
-		t.Errorf("got %s, want []", got.body)
-	}
-	pet := read[animalstore.Pet](t, s.do(t, post("/v1/pets", `{"name":"Rex","categoryId":5}`)), 201)
-	if got := s.do(t, call{path: categoryPath(5)}); string(got.body) != `{"id":5,"name":""}`+"\n" || got.status != 200 {
-		t.Errorf("got %v, want category 5 without a name", got)
-	}
-	s.do(t, patch(petPath(pet.ID), `{"categoryId":-5}`)).want(t, 200, "")
-	want := []animalstore.Category{{ID: -5}, {ID: 5}}
-	if got := s.categories(t, "/v1/categories"); !slices.Equal(got, want) {
-		t.Errorf("after PATCH: got %+v, want %+v", got, want)
-	}
-	// What was refused adds nothing.
-	s.do(t, bad(post("/v1/pets", `{"name":"","categoryId":6}`))).want(t, 400, animalstore.ValidationFailed)
-	s.do(t, patch(petPath(pet.ID), `{"categoryId":6}`, "If-Match", `"old"`)).want(t, 412, animalstore.PreconditionFailed)
-	s.do(t, patch(petPath(pet.ID), `{"status":"sold"}`)).want(t, 200, "")
-	s.do(t, patch(petPath(pet.ID), `{"categoryId":6,"status":"available"}`)).want(t, 409, animalstore.InvalidTransition)
-	s.do(t, remove(petPath(pet.ID))).want(t, 204, "")
-	if got := s.categories(t, "/v1/categories"); !slices.Equal(got, want) {
-		t.Errorf("at last: got %+v, want %+v", got, want)
-	}
-}
-
 func TestPutCategory(t *testing.T) {
 	s := start(t)
+	s.do(t, call{path: categoryPath(7)}).want(t, 404, animalstore.CategoryNotFound)
 	first := s.do(t, put(categoryPath(7), `{"name":"cats","id":9,"x":1}`))
 	first.want(t, 201, "")
 	if string(first.body) != `{"id":7,"name":"cats"}`+"\n" || first.header.Get("Location") != categoryPath(7) {
@@ -219,11 +147,14 @@ func TestPutCategory(t *testing.T) {
 	if third.want(t, 200, ""); third.header.Get("ETag") != second.header.Get("ETag") {
 		t.Errorf("got ETag %s, want %s again", third.header.Get("ETag"), second.header.Get("ETag"))
 	}
-	s.do(t, post("/v1/pets", `{"name":"Rex","categoryId":7}`)).want(t, 201, "")
-	if got := read[animalstore.Category](t, s.do(t, call{path: categoryPath(7)}), 200); got.Name != "Katzen 🐈" {
-		t.Errorf("after a pet of it: got %+v, want it to keep its name", got)
-	}
+	s.createPet(t, "Rex") // of category 7, which keeps its name
+	s.do(t, post("/v1/pets", `{"name":"Mia","categoryId":9}`)).want(t, 201, "")
 	s.do(t, put(categoryPath(8), `{"name":"`+strings.Repeat("🐈", 1024)+`"}`)).want(t, 201, "")
+	for id, name := range map[int64]string{7: "Katzen 🐈", 9: ""} {
+		if got := read[animalstore.Category](t, s.do(t, call{path: categoryPath(id)}), 200); got.Name != name {
+			t.Errorf("got %+v, want the name %q", got, name)
+		}
+	}
 }
 
 func TestCategoryIDs(t *testing.T) {
@@ -243,7 +174,7 @@ func TestCategoryIDs(t *testing.T) {
 		}
 		return 1
 	})
-	for _, limit := range []int{1, 2, 4, 8, 9, 100} {
+	for _, limit := range []int{1, 4, 9, 100} {
 		if got := s.categories(t, fmt.Sprint("/v1/categories?limit=", limit)); !slices.Equal(got, want) {
 			t.Errorf("limit %d: got %+v\nwant %+v", limit, got, want)
 		}
@@ -258,46 +189,24 @@ func TestCategoryIDs(t *testing.T) {
 
 func TestPlaceOrder(t *testing.T) {
 	s := start(t)
-	t.Run("available", func(t *testing.T) {
-		pet := s.addOne(t, "available")
-		got := s.do(t, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d,"id":99,"status":"delivered","quantity":1}`, pet.ID)))
-		now := animalstore.At(s.clock.Now())
-		order := read[animalstore.Order](t, got, 201)
-		want := animalstore.Order{ID: order.ID, PetID: pet.ID, Status: "placed", CreatedAt: now, UpdatedAt: now}
-		if order != want || got.header.Get("Location") != orderPath(order.ID) {
-			t.Errorf("got %+v at %s, want %+v", order, got.header.Get("Location"), want)
-		}
-		if want := fmt.Sprintf(`{"id":%d,"petId":%d,"status":"placed","createdAt":"2026-11-15T12:00:00.000Z","updatedAt":"2026-11-15T12:00:00.000Z"}`+"\n", order.ID, pet.ID); string(got.body) != want {
-			t.Errorf("got  %swant %s", got.body, want)
-		}
-		again := s.do(t, call{path: orderPath(order.ID)})
-		if string(again.body) != string(got.body) || again.header.Get("ETag") != got.header.Get("ETag") {
-			t.Errorf("read %v with ETag %s, want %v with %s", again, again.header.Get("ETag"), got, got.header.Get("ETag"))
-		}
-		listed := s.do(t, call{path: fmt.Sprint("/v1/store/orders?petId=", pet.ID)})
-		if want := "[" + strings.TrimSuffix(string(got.body), "\n") + "]\n"; string(listed.body) != want {
-			t.Errorf("listed %swant   %s", listed.body, want)
-		}
-	})
-	for _, status := range []animalstore.PetStatus{"pending", "sold"} {
-		t.Run(string(status), func(t *testing.T) {
-			got := s.do(t, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, s.addOne(t, status).ID)))
-			got.want(t, 409, animalstore.PetNotAvailable)
-		})
+	pet := s.addOne(t, "available")
+	got := s.do(t, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d,"id":99,"status":"delivered","quantity":1}`, pet.ID)))
+	order := read[animalstore.Order](t, got, 201)
+	const form = `{"id":%d,"petId":%d,"status":"placed","createdAt":"2026-11-15T12:00:00.000Z","updatedAt":"2026-11-15T12:00:00.000Z"}`
+	want := fmt.Sprintf(form, order.ID, pet.ID)
+	if string(got.body) != want+"\n" || got.header.Get("Location") != orderPath(order.ID) {
+		t.Errorf("got  %vat %s\nwant %s", got, got.header.Get("Location"), want)
 	}
-	for _, id := range []string{"999999", "0", "-1", "9223372036854775807", "-9223372036854775808"} {
-		t.Run("no pet "+id, func(t *testing.T) {
-			got := s.do(t, bad(post("/v1/store/orders", `{"petId":`+id+`}`)))
-			got.want(t, 404, animalstore.PetNotFound)
-		})
+	again := s.do(t, call{path: orderPath(order.ID)})
+	if string(again.body) != string(got.body) || again.header.Get("ETag") != got.header.Get("ETag") {
+		t.Errorf("read %v with ETag %s, want %v with %s", again, again.header.Get("ETag"), got, got.header.Get("ETag"))
 	}
-	t.Run("once more after it was cancelled", func(t *testing.T) {
-		pet := s.addOne(t, "available")
-		first := s.order(t, pet.ID, "cancelled")
-		if second := s.order(t, pet.ID); second.ID <= first.ID {
-			t.Errorf("got order %d after %d", second.ID, first.ID)
-		}
-	})
+	if listed := s.do(t, call{path: fmt.Sprint("/v1/store/orders?petId=", pet.ID)}); string(listed.body) != "["+want+"]\n" {
+		t.Errorf("listed %v, want %s", listed, want)
+	}
+	for _, id := range []string{"999999", "0", "-1"} {
+		s.do(t, bad(post("/v1/store/orders", `{"petId":`+id+`}`))).want(t, 404, animalstore.PetNotFound)
+	}
 }
 
 // TestRefusals: what is refused has its code and changes nothing.
@@ -319,19 +228,12 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"PATCH pet: no name", patch(pet, `{"name":null}`), 400, "validation_failed"},
 		{"PATCH pet: empty name", patch(pet, `{"name":""}`), 400, "validation_failed"},
-		{"PATCH pet: long name", patch(pet, `{"name":"`+strings.Repeat("x", 1025)+`"}`), 400, "validation_failed"},
-		{"PATCH pet: blank name", patch(pet, `{"name":" \t\u00a0"}`), 400, "validation_failed"},
-		{"PATCH pet: NUL", patch(pet, `{"name":"a\u0000"}`), 400, "validation_failed"},
 		{"PATCH pet: no category", patch(pet, `{"categoryId":null}`), 400, "validation_failed"},
 		{"PATCH pet: half a category", patch(pet, `{"categoryId":1.5}`), 400, "validation_failed"},
-		{"PATCH pet: too large a category", patch(pet, `{"categoryId":9223372036854775808}`), 400, "validation_failed"},
 		{"PATCH pet: no status", patch(pet, `{"status":null}`), 400, "validation_failed"},
 		{"PATCH pet: unknown status", patch(pet, `{"status":"Sold"}`), 400, "validation_failed"},
 		{"PATCH pet: no body", patch(pet, ``), 400, "malformed_json"},
-		{"PATCH pet: an array", patch(pet, `[]`), 400, "malformed_json"},
-		{"PATCH pet: null", patch(pet, `null`), 400, "malformed_json"},
 		{"PATCH pet: twice a name", patch(pet, `{"name":"a","name":"b"}`), 400, "malformed_json"},
-		{"PATCH pet: half a body", patch(pet, `{"name":`), 400, "malformed_json"},
 		{"PATCH pet: more than a body", patch(pet, `{} {}`), 400, "malformed_json"},
 		{"PATCH pet: sold", patch("/v1/pets/2", `{"status":"pending"}`), 409, "invalid_transition"},
 		{"PATCH pet: ordered", patch("/v1/pets/3", `{"status":"sold"}`), 409, "invalid_transition"},
@@ -339,12 +241,10 @@ func TestRefusals(t *testing.T) {
 
 		{"POST order: no pet named", post("/v1/store/orders", `{}`), 400, "validation_failed"},
 		{"POST order: null", post("/v1/store/orders", `{"petId":null}`), 400, "validation_failed"},
-		{"POST order: text", post("/v1/store/orders", `{"petId":"1"}`), 400, "validation_failed"},
 		{"POST order: none", post("/v1/store/orders", `{"petId":99}`), 404, "pet_not_found"},
 		{"POST order: sold", post("/v1/store/orders", `{"petId":2}`), 409, "pet_not_available"},
 		{"POST order: another body", retried("/v1/store/orders", `{"petId":1}`, "used"), 422, "idempotency_key_reused"},
 		{"POST pet: another body", retried("/v1/pets", `{"name":"Max","categoryId":7}`, "used"), 422, "idempotency_key_reused"},
-		{"POST pet: a token with a space", retried("/v1/pets", rex, "a b"), 400, "invalid_parameter"},
 		{"PATCH order: nothing", patch(order, `{}`), 400, "validation_failed"},
 		{"PATCH order: null", patch(order, `{"status":null}`), 400, "validation_failed"},
 		{"PATCH order: a status of pets", patch(order, `{"status":"sold"}`), 400, "validation_failed"},
@@ -352,9 +252,7 @@ func TestRefusals(t *testing.T) {
 		{"PATCH order: over", patch("/v1/store/orders/2", `{"status":"cancelled"}`), 409, "invalid_transition"},
 
 		{"PUT category: no name", put(category, `{}`), 400, "validation_failed"},
-		{"PUT category: null", put(category, `{"name":null}`), 400, "validation_failed"},
 		{"PUT category: empty", put(category, `{"name":""}`), 400, "validation_failed"},
-		{"PUT category: no id", put("/v1/categories/x", `{"name":"x"}`), 404, "category_not_found"},
 	}
 	before := s.snapshot(t)
 	for _, test := range tests {
@@ -403,8 +301,6 @@ func TestOrderOfStoreChecks(t *testing.T) {
 		{"size before media type and pet", with(patch("/v1/pets/x", large), text...), 413, "payload_too_large"},
 		{"media type before content and pet", with(patch("/v1/pets/x", "x"), text...), 415, "unsupported_media_type"},
 		{"content before an id that is none", patch("/v1/pets/x", "x", "If-Match", `"x"`), 400, "malformed_json"},
-		{"content before an order's id that is none", patch("/v1/store/orders/x", `{}`), 400, "validation_failed"},
-		{"content before a category's id that is none", put("/v1/categories/x", `{}`), 400, "validation_failed"},
 		{"content before a key that doesn't exist", patch("/v1/keys/99", `{"name":""}`), 400, "validation_failed"},
 		{"content before a revoked key", patch("/v1/keys/3", `{"name":""}`), 400, "validation_failed"},
 		{"condition before a revoked key", patch("/v1/keys/3", `{"name":"x"}`, "If-Match", `"x"`), 412, "precondition_failed"},
@@ -413,10 +309,8 @@ func TestOrderOfStoreChecks(t *testing.T) {
 		{"content before an absent pet", patch("/v1/pets/99", `{"name":""}`, "If-Match", `"x"`), 400, "validation_failed"},
 		{"absence before condition", patch("/v1/pets/99", `{}`, "If-Match", `"x"`), 404, "pet_not_found"},
 		{"absence before condition, removing", remove("/v1/pets/99", "If-Match", `"x"`), 404, "pet_not_found"},
-		{"absence before condition, of an order", patch("/v1/store/orders/99", `{"status":"placed"}`, "If-Match", `"x"`), 404, "order_not_found"},
 		{"condition before state", patch("/v1/pets/1", `{"status":"available"}`, "If-Match", `"x"`), 412, "precondition_failed"},
 		{"condition before an open order", remove("/v1/pets/2", "If-Match", `"x"`), 412, "precondition_failed"},
-		{"condition before an order's state", patch("/v1/store/orders/1", `{"status":"delivered"}`, "If-Match", `"x"`), 412, "precondition_failed"},
 		{"state", patch("/v1/store/orders/1", `{"status":"delivered"}`, "If-Match", "*"), 409, "invalid_transition"},
 		{"content before token", retried("/v1/pets", `{}`, "token"), 400, "validation_failed"},
 		{"token's grammar before its use", retried("/v1/store/orders", `{"petId":99}`, "a b"), 400, "invalid_parameter"},
@@ -434,76 +328,4 @@ func TestOrderOfStoreChecks(t *testing.T) {
 	t.Run("replay before absence", func(t *testing.T) {
 		wantReplay(t, first, s.do(t, retried("/v1/store/orders", `{"petId":3}`, "token")))
 	})
-}
-
-// TestNoLostUpdates: clients that read, change and write with If-Match never
-// overwrite each other. Each adds its marks to one pet's name.
-func TestNoLostUpdates(t *testing.T) {
-	s := start(t)
-	quick := s.unchecked()
-	clients, each := 8, testenv.Count(6, 25) // a name has room for 1024 characters
-	for name, path := range map[string]string{"pet": petPath(s.addOne(t, "available").ID), "category": "/v1/categories/7"} {
-		t.Run(name, func(t *testing.T) {
-			method := map[string]string{"pet": "PATCH", "category": "PUT"}[name]
-			s.do(t, call{method: method, path: path, body: `{"name":"x"}`}).want(t, 200, "")
-			var refused, group = make([]int, clients), sync.WaitGroup{}
-			var begun sync.WaitGroup // all clients have read before the first writes, so that they meet
-			begun.Add(clients)
-			for i := range clients {
-				group.Go(func() {
-					arrive := sync.OnceFunc(begun.Done)
-					defer arrive()
-					meet := func() { arrive(); begun.Wait() }
-					for n := range each {
-						for done := false; !done; {
-							var err error
-							done, err = quick.append(t, method, path, fmt.Sprintf(" %c%d", 'a'+i, n), meet)
-							if err != nil || refused[i] > 1000*each {
-								t.Errorf("after %d refusals: %v", refused[i], err)
-								return
-							}
-							if !done {
-								refused[i]++
-							}
-						}
-					}
-				})
-			}
-			group.Wait()
-			got := read[animalstore.Category](t, s.do(t, call{path: path}), 200) // which has a name, too
-			marks := strings.Fields(got.Name)
-			for i := range clients {
-				for n := range each {
-					if mark := fmt.Sprintf("%c%d", 'a'+i, n); !slices.Contains(marks, mark) {
-						t.Errorf("%s is lost", mark)
-					}
-				}
-			}
-			if len(marks) != 1+clients*each {
-				t.Errorf("got %d marks, want %d: %q", len(marks)-1, clients*each, got.Name)
-			}
-			if slices.Max(refused) == 0 {
-				t.Error("no request was refused: the clients never met")
-			}
-		})
-	}
-}
-
-// append reads a name, calls meet, adds a mark and writes the name back, unless that is
-// refused.
-func (s *service) append(t testing.TB, method, path, mark string, meet func()) (done bool, err error) {
-	got, err := s.send(t.Context(), call{path: path})
-	if err != nil {
-		return false, err
-	}
-	var named struct{ Name string }
-	if err := json.Unmarshal(got.body, &named); err != nil || got.status != 200 {
-		return false, fmt.Errorf("got %v, want what it is: %v", got, err)
-	}
-	meet()
-	wrote, err := s.send(t.Context(), with(call{method: method, path: path, body: fmt.Sprintf(`{"name":%q}`, named.Name+mark)}, "If-Match", got.header.Get("Etag")))
-	if err == nil && wrote.status != 200 && wrote.status != 412 {
-		err = fmt.Errorf("got %v, want 200 or 412", wrote)
-	}
-	return wrote.status == 200, err
 }

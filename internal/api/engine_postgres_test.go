@@ -9,34 +9,19 @@ import (
 
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
 )
 
-// template is the name of a database with tables and nothing in them. A copy is
-// quicker than the migrations.
+// template is the name of a database with tables and nothing in them. A copy is quicker
+// than the migrations.
 var template struct {
 	sync.Mutex
 	name string
 }
 
-// unused are databases that a test has left.
-var unused struct {
-	sync.Mutex
-	urls []string
-}
-
-func takeUnused() (url string, found bool) {
-	unused.Lock()
-	defer unused.Unlock()
-	last := len(unused.urls) - 1
-	if last < 0 {
-		return "", false
-	}
-	url, unused.urls = unused.urls[last], unused.urls[:last]
-	return url, true
-}
-
-func createFromTemplate(t testing.TB, server *pgtest.Server) string {
+var postgresEngine = databaseEngine{"postgres", func(t testing.TB) string {
 	t.Helper()
+	server := pgtest.Shared(t)
 	template.Lock()
 	defer template.Unlock()
 	if template.name == "" {
@@ -51,28 +36,40 @@ func createFromTemplate(t testing.TB, server *pgtest.Server) string {
 		template.name = pgtest.Name(url)
 	}
 	return server.NewDatabase(t, template.name)
-}
+}}
 
-func init() {
-	postgresEngine.newDatabase = func(t testing.TB) string {
-		t.Helper()
-		server := pgtest.Shared(t)
-		url, found := takeUnused()
-		if found {
-			server.MustExec(t, pgtest.Name(url), pgtest.DeleteAll)
-		} else {
-			url = createFromTemplate(t, server)
-		}
-		t.Cleanup(func() { // when the test's server has stopped
-			unused.Lock()
-			defer unused.Unlock()
-			unused.urls = append(unused.urls, url)
-		})
-		return url
+func init() { stopPostgres = pgtest.Close }
+
+// TestOnPostgres repeats the tests that use each kind of stored resource once. Package
+// dbtest compares the engines in detail, and what comes before storage is the same on both.
+func TestOnPostgres(t *testing.T) {
+	testenv.Slow(t)
+	engine = postgresEngine
+	t.Cleanup(func() { engine = sqliteEngine })
+	for name, test := range map[string]func(*testing.T){
+		"AddPet":              TestAddPet,
+		"PatchPet":            TestPatchPet,
+		"ListWalk":            TestListWalk,
+		"EveryListHasPages":   TestEveryListHasPages,
+		"FindByName":          TestFindByName,
+		"PageCache":           TestPageCache,
+		"CategoryIDs":         TestCategoryIDs,
+		"PlaceOrder":          TestPlaceOrder,
+		"Refusals":            TestRefusals,
+		"Replay":              TestReplay,
+		"IfMatch":             TestIfMatch,
+		"Photos":              TestPhotos,
+		"LargeImage":          TestLargeImage,
+		"EventsOfEveryChange": TestEventsOfEveryChange,
+		"EventsExpire":        TestEventsExpire,
+		"EventsWait":          TestEventsWait,
+		"Stream":              TestStream,
+		"UpdateKey":           TestUpdateKey,
+		"ChangesTakeEffect":   TestChangesTakeEffect,
+		"LimitsUnknown":       TestLimitsUnknown,
+		"WebhookLife":         TestWebhookLife,
+		"Status":              TestStatus,
+	} {
+		t.Run(name, test)
 	}
-	postgresEngine.exec = func(t testing.TB, url, statement string) {
-		t.Helper()
-		pgtest.Shared(t).MustExec(t, pgtest.Name(url), statement)
-	}
-	stopPostgres = pgtest.Close
 }

@@ -3,7 +3,6 @@ package api_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"animalstore"
@@ -169,7 +167,7 @@ func uniqueNames(d *json.Decoder) bool {
 func FuzzQuery(f *testing.F) {
 	for _, query := range []string{
 		"", "limit=1", "limit=100&status=sold", "limit=0", "limit=1&limit=1", "status=", "petId=7", "petId=x&status=placed",
-		"cursor=L3YxL3BldHN8M3w", "%zz", "a;b", "&&=&", "limit=%31", "LIMIT=x", "limit=+1", "status=s%6Fld",
+		"cursor=L3YxL3BldHN8M3w", "cursor=L3YxL3BldHN8M3xzdGF0dXM9c29sZA", "cursor=L3YxL3BldHN8M3w=", "%zz", "a;b", "&&=&", "limit=%31", "LIMIT=x", "limit=+1", "status=s%6Fld",
 	} {
 		f.Add(query)
 	}
@@ -202,80 +200,6 @@ func FuzzQuery(f *testing.F) {
 					}
 				}
 			}
-		}
-	})
-}
-
-func FuzzCursor(f *testing.F) {
-	for _, cursor := range []string{"", "x", "L3YxL3BldHN8M3w", "L3YxL3BldHN8M3xzdGF0dXM9c29sZA", "L3YxL3BldHN8M3w="} {
-		f.Add(cursor, false)
-	}
-	for _, text := range []string{"/v1/pets|3|", "/v1/pets|3|status=sold", "/v1/pets|-3|", "/v1/pets|3|status=lost", "/v1/store/orders|3|petId=1", "||", "/v1/pets|03|"} {
-		f.Add(text, true)
-	}
-	s := start(f).inProcess()
-	s.add(f, some(9)...)
-	f.Fuzz(func(t *testing.T, cursor string, encode bool) {
-		if encode {
-			cursor = base64.RawURLEncoding.EncodeToString([]byte(cursor))
-		}
-		for _, path := range []string{"/v1/pets", "/v1/store/orders"} {
-			got := s.fuzzed(t, s.request("GET", path, "limit=2&cursor="+url.QueryEscape(cursor), nil), nil)
-			if got.status == http.StatusBadRequest {
-				got.want(t, http.StatusBadRequest, animalstore.InvalidCursor)
-				continue
-			}
-			got.want(t, http.StatusOK, "")
-			// A cursor that is taken is a position: the same one twice is the
-			// same page, and its first page has the filters it carries.
-			first, _ := got.links(t)
-			if again := s.fuzzed(t, s.request("GET", path, "limit=2&cursor="+url.QueryEscape(cursor), nil), nil); !bytes.Equal(again.body, got.body) {
-				t.Errorf("%q: got %v, then %v, want the same", cursor, got, again)
-			}
-			u, err := url.Parse(first)
-			if err != nil || u.Path != path {
-				t.Errorf("%q: got first %s, want %s", cursor, first, path)
-			}
-			s.fuzzed(t, s.request("GET", path, u.RawQuery, nil), nil).want(t, http.StatusOK, "")
-		}
-	})
-}
-
-func FuzzCredential(f *testing.F) {
-	s := start(f).inProcess()
-	foreign, _ := s.makeKey(f, "a-secret-made-elsewhere/20+")
-	f.Add("", "", false)
-	f.Add("Bearer "+foreign, "", false)
-	f.Add("bearer  "+foreign+" ", "", false)
-	f.Add("Bearer "+foreign, "Bearer "+foreign, true)
-	f.Add("Bearer", "Basic eDp5", true)
-	f.Add("Bearer ast_live_0000000000000000000000000000000000000Q", "", false)
-	f.Add("Bearer \xff\x00", "", false)
-	f.Add("Basic eDp5", "", false)
-	f.Fuzz(func(t *testing.T, one, two string, both bool) {
-		s.clock.advance(100 * time.Millisecond) // or the address would have too many in a minute
-		r := s.request("GET", "/v1/pets", "", nil)
-		r.Header["Authorization"] = []string{one}
-		if both {
-			r.Header["Authorization"] = []string{one, two}
-		}
-		got := s.fuzzed(t, r, nil)
-		if got.status == http.StatusOK {
-			scheme, token, _ := strings.Cut(one, " ")
-			if both || !strings.EqualFold(scheme, "Bearer") || strings.Trim(token, " ") != foreign {
-				t.Errorf("got let in with %q, %q (%t), want 401", one, two, both)
-			}
-			return
-		}
-		if got.status != http.StatusUnauthorized {
-			t.Fatalf("got %v, want 200 or 401", got)
-		}
-		want := challengeInvalid
-		if got.code() == animalstore.MissingAPIKey {
-			want = challenge
-		}
-		if got := got.header.Get("WWW-Authenticate"); got != want {
-			t.Errorf("WWW-Authenticate: got %q, want %q", got, want)
 		}
 	})
 }

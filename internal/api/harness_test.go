@@ -3,7 +3,6 @@ package api_test
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,8 +54,6 @@ type setup struct {
 	accessLog bool
 	wrap      func(*faultyDB) db.DB // what the server gets as its database
 	observer  api.Observer
-	tls       *tls.Config
-	sync      bool // commits wait for the disk
 
 	eventsEvery time.Duration
 	photosLimit int64
@@ -86,7 +83,6 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		AccessLog:      with.accessLog,
 		Timeouts:       server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: 10 * time.Second},
 		NoFastPath:     !fastPath,
-		TLS:            with.tls,
 		PhotosLimit:    with.photosLimit,
 		Hooks: server.Hooks{
 			Now:      s.clock.Now,
@@ -99,7 +95,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 				return s.db
 			},
 			NoBackground:    true,
-			NoSync:          !with.sync,
+			NoSync:          true,
 			PostgresTimeout: time.Minute, // for a busy machine; requests still have theirs
 			EventsEvery:     with.eventsEvery,
 			CheckWebhookURL: checkWebhookURL,
@@ -114,10 +110,6 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		DisableCompression:    true,
 		MaxIdleConnsPerHost:   32,
 		ExpectContinueTimeout: time.Minute,
-	}
-	if with.tls != nil {
-		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
-		transport.ForceAttemptHTTP2 = slices.Contains(with.tls.NextProtos, "h2")
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	s.client = checkingClient(transport, s.clock.Now)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/api"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
 )
@@ -102,10 +101,8 @@ var keyStates = []keyState{
 	})},
 }
 
-// TestRoutesByPermissionsAndKeys is every operation with every set of
-// permissions in every state of a key. Whatever is refused never gets as far as
-// the operation. A short run tries two sets of permissions, and so does one on PostgreSQL:
-// permissions are compared in the same way whichever engine stores them.
+// TestRoutesByPermissionsAndKeys is every operation in every state of a key and, with a live
+// one, with every set of permissions. Whatever is refused never gets as far as the operation.
 func TestRoutesByPermissionsAndKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t).inProcess()
@@ -113,15 +110,13 @@ func TestRoutesByPermissionsAndKeys(t *testing.T) {
 	for _, op := range operations {
 		prepared[op.id] = op.call(t, s)
 	}
-	sets := []animalstore.Permissions{animalstore.Read, everything}
-	if !testing.Short() && engine.name == sqliteEngine.name {
-		sets = nil
-		for p := animalstore.Permissions(1); p <= everything; p++ {
-			sets = append(sets, p)
-		}
-	}
-	cells := 0
 	for i, state := range keyStates {
+		sets := []animalstore.Permissions{everything}
+		if state.name == "live" {
+			for p := animalstore.Permissions(1); p < everything; p++ {
+				sets = append(sets, p)
+			}
+		}
 		for _, p := range sets {
 			t.Run(state.name+" with "+p.String(), func(t *testing.T) {
 				key := state.make(t, s, p)
@@ -145,8 +140,6 @@ func TestRoutesByPermissionsAndKeys(t *testing.T) {
 					if want >= 400 && reached && op.id != "getLimits" {
 						t.Errorf("%s: got as far as %s, want it refused before", op.id, op.method)
 					}
-					if want == 403 {
-					}
 					if c.reads() {
 						c.method = "HEAD"
 						if head := s.do(t, c); head.status != want {
@@ -160,12 +153,8 @@ func TestRoutesByPermissionsAndKeys(t *testing.T) {
 					if options := s.do(t, c); options.status != want {
 						t.Errorf("OPTIONS of %s: got %v, want %d", op.id, options, want)
 					}
-					cells++
 				}
 			})
 		}
-	}
-	if want := len(api.Operations()) * len(keyStates) * len(sets); cells != want && !t.Failed() {
-		t.Errorf("got %d cells, want %d", cells, want)
 	}
 }

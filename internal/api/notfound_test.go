@@ -38,10 +38,12 @@ func TestNotFound(t *testing.T) {
 			}
 			c := op.call(t, s)
 			c.key, c.bad = s.admin, true
-			for _, id := range []string{
-				"999999", "0", "-1", "+1", "01", "1.0", "1e0", "0x1", "abc", "%20", "1%20", "%D9%A1", "9223372036854775807", "9223372036854775808", strings.Repeat("9", 400),
-				"%00", "1%00", "%FF", "1;x=y", "1,2", "%252F", "...", "*",
-			} {
+			ids := []string{"999999", "abc"}
+			if op.id == "getPet" { // all ids are read in one place
+				ids = append(ids, "0", "-1", "+1", "01", "1.0", "1e0", "0x1", "%20", "1%20", "%D9%A1", "9223372036854775807", "9223372036854775808", strings.Repeat("9", 400),
+					"%00", "1%00", "%FF", "1;x=y", "1,2", "%252F", "...", "*")
+			}
+			for _, id := range ids {
 				c.path = pathParameter.ReplaceAllString(strings.Replace(path, parameter, id, 1), "1")
 				s.do(t, c).want(t, http.StatusNotFound, codes[parameter])
 				s.do(t, with(c, "If-Match", `"x"`)).want(t, http.StatusNotFound, codes[parameter])

@@ -10,13 +10,12 @@ import (
 )
 
 const (
-	allowPets   = "GET, HEAD, OPTIONS, POST"
-	allowPet    = "DELETE, GET, HEAD, OPTIONS, PATCH"
-	allowOrders = "GET, HEAD, OPTIONS, POST"
-	allowOrder  = "GET, HEAD, OPTIONS, PATCH"
-	allowRead   = "GET, HEAD, OPTIONS"
-	allowPost   = "OPTIONS, POST"
-	allowPut    = "GET, HEAD, OPTIONS, PUT"
+	allowPets  = "GET, HEAD, OPTIONS, POST"
+	allowPet   = "DELETE, GET, HEAD, OPTIONS, PATCH"
+	allowOrder = "GET, HEAD, OPTIONS, PATCH"
+	allowRead  = "GET, HEAD, OPTIONS"
+	allowPost  = "OPTIONS, POST"
+	allowPut   = "GET, HEAD, OPTIONS, PUT"
 )
 
 // TestUnknownPath: no path is cleaned, guessed or redirected, and without a key nobody
@@ -25,21 +24,19 @@ func TestUnknownPath(t *testing.T) {
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex"})
 	for _, path := range []string{
-		"/v1", "/v1/", "/v1/dogs", "/v1/pet", "/v1/petss", "/v1/Pets", "/v1/PETS",
-		"/v1/pets/", "/v1/pets//", "/v1//pets", "/v1//", "/v1/pets/1/", "/v1/pets//1", "/v1/pets/1/x", "/v1/pets/1//",
-		"/v1/./pets", "/v1/pets/.", "/v1/pets/./1", "/v1/pets/..", "/v1/pets/../pets", "/v1/../v1/pets", "/v1/..", "/v1/../livez",
-		"/v1/%2e/pets", "/v1/pets/%2E%2e", "/v1/pets/%2e", "/v1/dogs/../pets",
-		"/v1%2Fpets", "/v1/%2Fpets", "/v1/pets%2F1", "/v1/pets/%2F", "/v1/pets/1%2F", "/v1/pets/1%2f", "/v1/store%2Forders", "/v1/%70ets%2f1",
-		"/v1/store", "/v1/store/", "/v1/store/orders/", "/v1/store/orders/1/", "/v1/store/orders/1/x", "/v1/orders",
-		"/v1/categories/", "/v1/categories/1/", "/v1/limits/", "/v1/limits/1", "/v1/usage/", "/v1/usage/1",
-		"/v1/keys/", "/v1/keys/1/", "/v1/keys//rotate", "/v1/keys/./rotate", "/v1/keys/../rotate", "/v1/keys/1/rotate/", "/v1/keys/1/revoke", "/v1/keys/1%2Frotate", "/v1/keys/1/2/rotate",
+		"/v1", "/v1/", "/v1/dogs", "/v1/petss", "/v1/Pets",
+		"/v1/pets/", "/v1//pets", "/v1/pets/1/", "/v1/pets//1", "/v1/pets/1/x",
+		"/v1/./pets", "/v1/pets/.", "/v1/pets/..", "/v1/pets/../pets", "/v1/../v1/pets", "/v1/..", "/v1/../livez", "/v1/pets/%2E%2e", "/v1/dogs/../pets",
+		"/v1%2Fpets", "/v1/pets%2F1", "/v1/pets/%2F", "/v1/pets/1%2f", "/v1/store%2Forders",
+		"/v1/store", "/v1/store/orders/1/x", "/v1/limits/1",
+		"/v1/keys//rotate", "/v1/keys/../rotate", "/v1/keys/1/rotate/", "/v1/keys/1/revoke", "/v1/keys/1%2Frotate", "/v1/keys/1/2/rotate",
 		"/v1/pets;v=1", "/v1/pets%20", "/v1/pets%00", "/v1/v1/pets", "/v1/pets%3Flimit=1", "/v1/{petId}/",
 	} {
 		t.Run(path, func(t *testing.T) {
-			for _, method := range []string{"GET", "HEAD", "POST", "DELETE", "OPTIONS"} {
+			for _, method := range []string{"GET", "DELETE", "OPTIONS"} {
 				s.do(t, call{method: method, path: path, bad: true}).want(t, http.StatusNotFound, animalstore.RouteNotFound)
-				s.do(t, call{method: method, path: path, key: noKey, bad: true}).want(t, http.StatusUnauthorized, animalstore.MissingAPIKey)
 			}
+			s.do(t, call{path: path, key: noKey, bad: true}).want(t, http.StatusUnauthorized, animalstore.MissingAPIKey)
 		})
 	}
 }
@@ -60,17 +57,15 @@ func TestMethods(t *testing.T) {
 	admin, reader := s.key(t, animalstore.Admin), s.key(t, animalstore.Read) // 405 comes before 403
 	paths := []struct{ path, allow string }{
 		{"/v1/pets", allowPets}, {"/v1/pets/1", allowPet}, {"/v1/pets/abc", allowPet},
-		{"/v1/store/orders", allowOrders}, {"/v1/store/orders/1", allowOrder}, {"/v1/store/orders/abc", allowOrder},
-		{"/v1/categories", allowRead}, {"/v1/categories/1", allowPut}, {"/v1/categories/abc", allowPut},
-		{"/v1/limits", allowRead}, {"/v1/usage", allowRead},
-		{"/v1/keys", allowPets}, {"/v1/keys/1", allowPet}, {"/v1/keys/abc", allowPet},
-		{"/v1/keys/1/rotate", allowPost}, {"/v1/keys/1/unban", allowPost}, {"/v1/keys/abc/unban", allowPost}, {"/v1/keys/1/usage", allowRead},
-		{"/v1/webhooks/1/deliveries", allowRead}, {"/v1/webhooks/1/deliveries/1", allowRead}, {"/v1/webhooks/1/deliveries/abc", allowRead},
-		{"/v1/webhooks/1/deliveries/retry", allowPost}, {"/v1/webhooks/1/deliveries/1/retry", allowPost}, {"/v1/webhooks/1/deliveries/retry/retry", allowPost},
+		{"/v1/store/orders", allowPets}, {"/v1/store/orders/1", allowOrder},
+		{"/v1/categories", allowRead}, {"/v1/categories/1", allowPut},
+		{"/v1/limits", allowRead}, {"/v1/events", allowRead},
+		{"/v1/keys/1", allowPet}, {"/v1/keys/1/rotate", allowPost}, {"/v1/keys/1/usage", allowRead},
+		{"/v1/webhooks/1/deliveries/1", allowRead}, {"/v1/webhooks/1/deliveries/retry", allowPost}, {"/v1/webhooks/1/deliveries/retry/retry", allowPost},
 	}
 	for _, p := range paths {
 		for _, method := range []string{
-			"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY", "PROPFIND", "get", "Get", "options", "BREW", "*", strings.Repeat("X", 500), "GET'--",
+			"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "get", strings.Repeat("X", 500),
 		} {
 			name := method[:min(len(method), 20)] + " " + p.path
 			t.Run(name, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,11 +19,6 @@ import (
 // bucket of the caller's address, the one of requests without a valid key.
 func TestPublicIsCharged(t *testing.T) {
 	s := start(t).inProcess()
-	charge := func(from string, n int) {
-		for range n {
-			s.unchecked().do(t, call{path: "/v1/pets", key: noKey, from: from})
-		}
-	}
 	remaining := func(from string) int64 {
 		t.Helper()
 		return atoi(t, s.do(t, call{path: "/v1/pets", key: noKey, from: from}).header.Get("X-RateLimit-Remaining"))
@@ -43,7 +37,9 @@ func TestPublicIsCharged(t *testing.T) {
 		}
 	}
 	const full = "192.0.2.1:1"
-	charge(full, 3000)
+	for range 3000 {
+		s.unchecked().do(t, strange(full))
+	}
 	for _, path := range charged {
 		got := s.do(t, call{path: path, key: noKey, from: full})
 		got.want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
@@ -51,10 +47,8 @@ func TestPublicIsCharged(t *testing.T) {
 			t.Errorf("%s: got %v, want Retry-After 60 and the limit", path, got.header)
 		}
 	}
-	for range 10 {
-		s.do(t, call{path: "/livez", key: noKey, from: full}).want(t, http.StatusOK, "")
-		s.do(t, call{path: "/readyz", key: noKey, from: full}).want(t, http.StatusOK, "")
-		s.do(t, call{path: "/assets/" + asset, key: noKey, from: full}).want(t, http.StatusOK, "")
+	for _, path := range []string{"/livez", "/readyz", "/assets/" + asset} {
+		s.do(t, call{path: path, key: noKey, from: full}).want(t, http.StatusOK, "")
 	}
 	s.do(t, call{path: "/v1/pets", from: full}).want(t, http.StatusOK, "") // a valid key
 	s.do(t, call{path: "/docs", key: noKey, from: "192.0.2.2:1"}).want(t, http.StatusOK, "")
@@ -116,45 +110,11 @@ func TestOpenAPIDocumentCORS(t *testing.T) {
 		if vary := strings.Join(got.header["Vary"], ", "); vary != "Origin, Accept-Encoding" {
 			t.Errorf("%s: got Vary %q, want Origin and Accept-Encoding", path, vary)
 		}
-		preflight := s.do(t, call{method: "OPTIONS", path: path, key: noKey, header: http.Header{"Origin": {shop}, "Access-Control-Request-Method": {"GET"}, "Access-Control-Request-Headers": {"if-none-match"}}})
-		if preflight.status != http.StatusNoContent || preflight.header.Get("Access-Control-Allow-Origin") != shop {
-			t.Errorf("%s: got %v %v, want the preflight allowed", path, preflight, preflight.header)
-		}
 		if got := s.do(t, call{path: path, key: noKey, header: http.Header{"Origin": {"https://evil.example"}}}).header; got.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s from another origin: got %v, want no permission", path, got)
 		}
 	}
 	if got := s.do(t, call{path: "/docs", key: noKey, header: http.Header{"Origin": {shop}}}).header; got.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("/docs: got %v, want no permission", got)
-	}
-}
-
-// TestLogOfClients: the access log has the address of the client, behind a trusted
-// proxy too, and a health check while draining is no warning.
-func TestLogOfClients(t *testing.T) {
-	s := start(t, func(with *setup) {
-		with.accessLog = true
-		with.proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-	}).inProcess()
-	for i, test := range []struct{ from, forwarded, want string }{
-		{"192.0.2.7:1234", "", "192.0.2.7"},
-		{"192.0.2.7:1234", "198.51.100.1", "192.0.2.7"},
-		{"10.0.0.1:1234", "203.0.113.9, 198.51.100.1", "198.51.100.1"},
-		{"[2001:db8::1]:1234", "", "2001:db8::1"},
-	} {
-		id := fmt.Sprint("client-", i)
-		c := with(call{path: "/v1/pets", from: test.from}, "X-Request-Id", id)
-		if test.forwarded != "" {
-			c = with(c, "X-Forwarded-For", test.forwarded)
-		}
-		s.do(t, c).want(t, http.StatusOK, "")
-		if got := s.log.lines("request_id="+id, " client="+test.want+" "); len(got) != 1 {
-			t.Errorf("got %q, want one line with client=%s", s.log.lines(id), test.want)
-		}
-	}
-	s.handler.Drain()
-	s.do(t, call{path: "/readyz", key: noKey}).want(t, http.StatusServiceUnavailable, animalstore.ShuttingDown)
-	if got := s.log.lines("shutting"); len(got) != 0 {
-		t.Errorf("got %q in the log, want no warning about a health check", got)
 	}
 }

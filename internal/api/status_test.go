@@ -42,14 +42,14 @@ func TestStatus(t *testing.T) {
 	got := s.status(t)
 
 	want := animalstore.Status{
-		Deployment: animalstore.Production, Engine: map[string]string{"SQLite": "sqlite", "PostgreSQL": "postgres"}[engine.name],
+		Deployment: animalstore.Production, Engine: engine.name,
 		UptimeSeconds: 90, SizeBytes: got.SizeBytes, CacheHits: got.CacheHits, CacheMisses: got.CacheMisses, WriteQueue: got.WriteQueue,
 		Requests: got.Requests,
 	}
 	if gotText, wantText := asJSON(t, got), asJSON(t, want); gotText != wantText || got.SizeBytes < 1<<10 {
 		t.Errorf("got  %s\nwant %s", gotText, wantText)
 	}
-	if engine.name == "SQLite" && (got.CacheHits < 1 || got.CacheMisses < 1) {
+	if engine.name == sqliteEngine.name && (got.CacheHits < 1 || got.CacheMisses < 1) {
 		t.Errorf("got %d hits and %d misses of the cache, want at least one of each", got.CacheHits, got.CacheMisses)
 	}
 	begun := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)

@@ -19,13 +19,13 @@ import (
 )
 
 // certificate returns one that is its own issuer.
-func certificate(t *testing.T, host string, from, until time.Time) tls.Certificate {
+func certificate(t *testing.T, until time.Time) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: until, IPAddresses: []net.IP{net.ParseIP(host)}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: until.Add(-2 * time.Hour), NotAfter: until, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -70,22 +70,16 @@ func speak(t *testing.T, config *tls.Config, text string) (address string) {
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	good := certificate(t, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour))
-	expired := certificate(t, "127.0.0.1", now.Add(-time.Hour), now.Add(-time.Minute))
-	early := certificate(t, "127.0.0.1", now.Add(time.Minute), now.Add(time.Hour))
-	other := certificate(t, "127.0.0.2", now.Add(-time.Hour), now.Add(time.Hour))
-	stranger := certificate(t, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour))
+	good := certificate(t, now.Add(time.Hour))
+	expired := certificate(t, now.Add(-time.Minute))
+	stranger := certificate(t, now.Add(time.Hour))
 	pool := x509.NewCertPool()
-	for _, c := range []tls.Certificate{good, expired, early, other} {
+	for _, c := range []tls.Certificate{good, expired} {
 		pool.AddCert(c.Leaf)
 	}
 	with := func(c tls.Certificate) *tls.Config {
 		return &tls.Config{Certificates: []tls.Certificate{c}}
 	}
-	old := with(good)
-	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
-	strict := with(good)
-	strict.NextProtos = []string{"spdy/3"}
 	trusting := &tls.Config{RootCAs: pool}
 	sender := NewSender(SenderConfig{Networks: NewNetworks(loopback), TLS: trusting, Timeout: time.Hour})
 	defer sender.Close()
@@ -104,20 +98,13 @@ func TestReasons(t *testing.T) {
 		want   string // in the reason
 	}{
 		{"no response", impatient, "https://" + speak(t, with(good), ""), "within 15s"},
-		{"no handshake", impatient, "https://" + speak(t, nil, ""), "within 15s"},
 		{"closed without a response", sender, closing.URL, "closed without"},
 		{"nobody listens", sender, closed.URL, "refused"},
 		{"not allowed", sender, "http://[::ffff:9.9.9.9]/", "may not reach"},
 		{"expired", sender, "https://" + speak(t, with(expired), ""), "expired"},
-		{"too early", sender, "https://" + speak(t, with(early), ""), "not valid yet"},
-		{"another host", sender, "https://" + speak(t, with(other), ""), "another host"},
 		{"unknown issuer", sender, "https://" + speak(t, with(stranger), ""), "issuer"},
-		{"old TLS", sender, "https://" + speak(t, old, ""), "TLS version"},
 		{"only HTTP/2", sender, "https://" + speak(t, with(good), settings), "HTTP/2"},
-		{"no HTTP/1.1 in ALPN", sender, "https://" + speak(t, strict, ""), "HTTP/2"},
-		{"only HTTP/2 without TLS", sender, "http://" + speak(t, nil, settings), "HTTP/2"},
 		{"another protocol", sender, "http://" + speak(t, nil, banner), "not HTTP"},
-		{"another protocol over TLS", sender, "https://" + speak(t, with(good), banner), "not HTTP"},
 		{"another protocol instead of TLS", sender, "https://" + speak(t, nil, banner), "TLS on this port"},
 		{"HTTP instead of HTTPS", sender, "https://" + speak(t, nil, "HTTP/1.1 400 Bad Request\r\n\r\n"), "not https"},
 	} {

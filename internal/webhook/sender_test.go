@@ -102,22 +102,17 @@ func TestResponses(t *testing.T) {
 		most  time.Duration
 	}{
 		{"200", animalstore.DeliveryDelivered, 0, 0},
-		{"201", animalstore.DeliveryDelivered, 0, 0},
 		{"299", animalstore.DeliveryDelivered, 0, 0},
 		{"301?location=" + server.URL + "/200", animalstore.DeliveryPending, 4 * time.Second, 6 * time.Second},
-		{"307?location=" + server.URL + "/200", animalstore.DeliveryPending, 4 * time.Second, 6 * time.Second},
 		{"308?location=http://" + target.Addr().String() + "/", animalstore.DeliveryPending, 4 * time.Second, 6 * time.Second},
-		{"304", animalstore.DeliveryPending, 4 * time.Second, 6 * time.Second},
 		{"400", animalstore.DeliveryPending, 4 * time.Second, 6 * time.Second},
 		{"410", animalstore.DeliveryFailed, 0, 0},
 		{"500?after=600", animalstore.DeliveryPending, 4 * time.Second, 6 * time.Second},
 		{"429?after=600", animalstore.DeliveryPending, 599 * time.Second, 601 * time.Second},
 		{"503?after=600", animalstore.DeliveryPending, 599 * time.Second, 601 * time.Second},
-		{"503?after=999999999", animalstore.DeliveryPending, 24*time.Hour - time.Second, 24*time.Hour + time.Second},
 		{"503?after=" + strings.Repeat("9", 40), animalstore.DeliveryPending, 24*time.Hour - time.Second, 24*time.Hour + time.Second},
 		{"503?after=" + strings.ReplaceAll(inAnHour, " ", "+"), animalstore.DeliveryPending, 59 * time.Minute, 61 * time.Minute},
 		{"503?after=soon", animalstore.DeliveryPending, 4 * time.Second, 6 * time.Second},
-		{"503?after=-5", animalstore.DeliveryPending, 4 * time.Second, 6 * time.Second},
 	} {
 		r := sender.Attempt(t.Context(), due(server.URL+"/"+test.path))
 		wait := time.Duration(0)
@@ -156,24 +151,12 @@ func TestHugeResponses(t *testing.T) {
 			write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n"))
 			for total < 1<<30 && write(block) {
 			}
-		case "/chunks":
-			write([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"))
-			for total < 1<<30 && write([]byte("1000\r\n"+string(block[:4096])+"\r\n")) {
-			}
 		case "/header":
 			write([]byte("HTTP/1.1 200 OK\r\n"))
 			for total < 1<<30 && write([]byte("X-Filler: "+strings.Repeat("a", 4096)+"\r\n")) {
 			}
-		case "/line":
-			for total < 1<<30 && write([]byte(strings.Repeat("a", 4096))) {
-			}
 		case "/early":
 			for total < 1<<30 && write([]byte("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")) {
-			}
-		case "/drip":
-			write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"))
-			for write([]byte("a")) {
-				time.Sleep(20 * time.Millisecond)
 			}
 		case "/dripheader":
 			for _, b := range []byte("HTTP/1.1 200 OK\r\nX-Slow: " + strings.Repeat("a", 10000)) {
@@ -191,8 +174,7 @@ func TestHugeResponses(t *testing.T) {
 		path  string
 		state animalstore.DeliveryState
 	}{
-		{"/body", animalstore.DeliveryDelivered}, {"/chunks", animalstore.DeliveryDelivered}, {"/drip", animalstore.DeliveryDelivered},
-		{"/header", animalstore.DeliveryPending}, {"/line", animalstore.DeliveryPending}, {"/early", animalstore.DeliveryPending}, {"/dripheader", animalstore.DeliveryPending},
+		{"/body", animalstore.DeliveryDelivered}, {"/header", animalstore.DeliveryPending}, {"/early", animalstore.DeliveryPending}, {"/dripheader", animalstore.DeliveryPending},
 	} {
 		from := sender
 		if test.path == "/dripheader" {

@@ -25,7 +25,6 @@ write -- before a negative one.
 ` + keyHelp,
 		Example: `  animalstore categories list
   animalstore categories set 7 --name Dogs`,
-		Annotations: map[string]string{"remove": "categories can't be removed: rename one with \"animalstore categories set ID --name NAME\""},
 	}
 	conn.register(cmd, cmd.PersistentFlags())
 	return cli.Group(cmd, categoriesListCommand(&conn), categoriesShowCommand(&conn), categoriesCreateCommand(&conn), categoriesSetCommand(&conn))
@@ -86,7 +85,7 @@ func categoriesPutCommand(conn *connection, cmd *cobra.Command, options ...clien
 		category, err := s.PutCategory(cmd.Context(), animalstore.Category{ID: id, Name: name}, append(options, client.ReadMeta(&meta))...)
 		switch {
 		case meta.Status == http.StatusPreconditionFailed:
-			err = cliError{err, fmt.Sprintf(`category %d exists already: rename it with "animalstore categories set"`, id), exitError}
+			err = cliError{err, fmt.Sprintf(`category %d already exists: rename it with "animalstore categories set"`, id), exitError}
 		case err != nil:
 		case meta.Status == http.StatusCreated:
 			s.Note("Added category %d.", category.ID)

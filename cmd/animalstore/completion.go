@@ -29,7 +29,7 @@ package bash-completion.`,
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return cli.Usagef("name the shell: %s", animalstore.JoinOr(shells))
+				return cli.Usagef("give a shell: %s", animalstore.JoinOr(shells))
 			}
 			return nil
 		},

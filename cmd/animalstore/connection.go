@@ -47,7 +47,18 @@ func (c *connection) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.BoolVar(&c.wait, "wait", false, "when a limit is reached, wait instead of failing")
 }
 
-// address is the server's URL. ANIMALSTORE_URL= unsets the variable in some shells.
+// command makes cmd, which is in no group, call run with a client.
+func (c *connection) command(cmd *cobra.Command, run func(cmd *cobra.Command, s session) error) *cobra.Command {
+	cmd.Args = cli.NoArguments
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.do(cmd, func(s session) error { return run(cmd, s) })
+	}
+	c.register(cmd, cmd.Flags())
+	jsonFlag(cmd)
+	return cmd
+}
+
+// address is the server's URL. An empty ANIMALSTORE_URL counts as unset.
 func (c *connection) address() string { return cmp.Or(c.url, defaultURL) }
 
 // session is the client for one command, and its printer.
@@ -57,20 +68,19 @@ type session struct {
 	line *terminal.Line // says what the command is doing
 }
 
-// do runs f with a client, and words its errors for people.
+// do runs f with a client. Its errors say what to do.
 func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	key := os.Getenv(keyVariable)
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	stderr := cmd.ErrOrStderr()
-	line := terminal.NewLine(stderr, terminal.ScreenOf(stderr))
+	line := terminal.NewLine(cmd.ErrOrStderr())
 	calls, err := c.newClient(key, c.waiting(line)...)
 	if err != nil {
 		return err
 	}
 	defer calls.CloseIdleConnections()
-	defer line.EndWait()
+	defer line.Show("")
 	p := newPrinter(cmd)
 	p.Out, p.Notes = line.Above(p.Out), line.Above(p.Notes)
 	return c.callError(cmd.Context(), key, f(session{calls, p, line}))
@@ -80,13 +90,12 @@ const (
 	// bulkAttempts take about five minutes. If the server is gone for longer, the
 	// command stops.
 	bulkAttempts = 14
-	// Without --wait a lost connection is retried too, but only briefly,
-	// because a person is waiting.
+	// Without --wait a lost connection is retried only briefly: a person is waiting.
 	quickAttempts = 3
 	quickBackoff  = 100 * time.Millisecond
 )
 
-// waiting says for how long the client waits and retries, and shows it in line.
+// waiting returns how long the client waits and retries, and shows its waits in line.
 func (c *connection) waiting(line *terminal.Line) []client.Option {
 	switch onWait := client.WithOnWait(showWait(line)); {
 	case c.bulk:
@@ -139,10 +148,9 @@ func checkKey(key string) error {
 	text := ""
 	switch {
 	case key == "":
-		text = "no API key: set the environment variable " + keyVariable + ". " +
-			`The first "animalstore serve" prints a key, and "animalstore keys create" creates more`
+		text = "no API key: set " + keyVariable + `. "animalstore keys create" creates a key`
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		text = "the key in " + keyVariable + " contains a space, a line break or another character that no key has: copy it again"
+		text = "the key in " + keyVariable + " contains invalid characters: copy it again"
 	default:
 		return nil
 	}

@@ -50,10 +50,10 @@ func (d databaseFlag) check() error {
 	return nil
 }
 
-// stopAfter ends a command whose database can't be trusted any more, as after a failed
-// write to disk.
+// stopAfter ends a command after a failed write or damage: nothing it says could be
+// trusted.
 func stopAfter(err error) {
-	fmt.Fprintln(os.Stderr, "animalstore: the database can't be trusted any more:", err)
+	fmt.Fprintln(os.Stderr, "animalstore: storage failed:", err)
 	os.Exit(exitError)
 }
 
@@ -77,7 +77,7 @@ func (d databaseFlag) openSource(ctx context.Context, alone bool) (db.Source, er
 	return source, d.withFlag(err)
 }
 
-// withFlag adds to the error of opening a database how to name another one.
+// withFlag adds to the error of opening a database how to choose another one.
 func (d databaseFlag) withFlag(err error) error {
 	var failed *db.OpenError
 	if !errors.As(err, &failed) {
@@ -85,13 +85,13 @@ func (d databaseFlag) withFlag(err error) error {
 	}
 	switch failed.Reason {
 	case db.Absent:
-		return fmt.Errorf("%w: name the server's database with --%s", err, d.flag)
+		return fmt.Errorf("%w: choose the server's database with --%s", err, d.flag)
 	case db.Served:
-		return fmt.Errorf("%w. Stop it first, or name another file with --%s", err, d.flag)
+		return fmt.Errorf("%w. Stop it first, or choose another file with --%s", err, d.flag)
 	case db.Unreachable:
 		return fmt.Errorf("%w. Check that it is running, and the host and port of --%s", err, d.flag)
 	}
-	return fmt.Errorf("%w. Name another file with --%s", err, d.flag)
+	return fmt.Errorf("%w. Choose another file with --%s", err, d.flag)
 }
 
 func dbMigrateCommand() *cobra.Command {
@@ -117,9 +117,9 @@ rights.`,
 	return cmd
 }
 
-// migrate creates or updates the tables of a database, by opening it as a server would,
-// and prints their versions. If they are up to date it opens nothing, because a server
-// may be running.
+// migrate creates or updates the tables of a database by opening it as a server would,
+// and prints their versions. If they are up to date it opens nothing: a server may be
+// running.
 func (d databaseFlag) migrate(ctx context.Context, p *terminal.Printer) error {
 	from, to, err := server.DatabaseVersions(ctx, d.url)
 	if err != nil {
@@ -190,11 +190,11 @@ type checkFinding struct {
 
 // checkStore runs every check and prints a line for each, or all of them as JSON.
 func checkStore(ctx context.Context, source db.Source, p *terminal.Printer) error {
-	show := &checkProgress{p: p, stop: func() {}}
+	show := &checkProgress{p: p, line: terminal.NewLine(p.Notes)}
 	ran, failed, err := transfer.Check(ctx, source, show)
-	show.stop()
+	show.line.Show("")
 	counts, countErr := transfer.Count(ctx, source)
-	if failed == 0 { // a damaged store may not even be counted
+	if failed == 0 { // counting may fail in a damaged store
 		err = cmp.Or(err, countErr)
 	}
 	if p.JSON && err == nil {
@@ -206,7 +206,7 @@ func checkStore(ctx context.Context, source db.Source, p *terminal.Printer) erro
 	case err != nil:
 		return fmt.Errorf("the database did not respond: %w", err)
 	case failed > 0:
-		return fmt.Errorf("%d of %d checks found something wrong. Keep a copy of the database as it is now, and restore an earlier backup if you have one", failed, ran)
+		return fmt.Errorf("%d of %d checks failed. Keep a copy of the database as it is, and restore an earlier backup if you have one", failed, ran)
 	}
 	p.Note("All %d checks passed.", ran)
 	photos := terminal.Count(counts.Photos, "photo", "photos")
@@ -218,19 +218,17 @@ func checkStore(ctx context.Context, source db.Source, p *terminal.Printer) erro
 	return nil
 }
 
-// checkProgress prints what each check found, and the name of a slow one while it runs.
+// checkProgress prints what each check found, and shows which one is running.
 type checkProgress struct {
 	p        *terminal.Printer
+	line     *terminal.Line
 	findings []checkFinding
-	stop     func() // ends the line with the name
 }
 
-func (p *checkProgress) Checking(rule string) {
-	p.stop = terminal.ShowElapsed(p.p.Notes, "checking: "+rule)
-}
+func (p *checkProgress) Checking(rule string) { p.line.Show("checking: " + rule) }
 
 func (p *checkProgress) Checked(f transfer.Finding) {
-	p.stop()
+	p.line.Show("")
 	finding, line := checkFinding{Rule: f.Rule}, ""
 	switch {
 	case f.Err != nil: // a file can be too damaged to read

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -20,8 +19,7 @@ import (
 )
 
 func dbBackupCommand() *cobra.Command {
-	var database databaseFlag
-	cmd := &cobra.Command{
+	return copyCommand(&cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy a store into a new file",
 		Long: `Copy a store into a new file, whether or not a server is running. The copy is
@@ -33,14 +31,19 @@ killed, the next one removes that. An existing file is never replaced.`,
 		Example: `  animalstore db backup tuesday.db
   animalstore db backup /var/lib/animalstore/tuesday.db \
       --database sqlite:animalstore.db`,
-		Args: cli.OneFile("name the new file for the copy, such as: animalstore db backup monday.db"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := database.check(); err != nil {
-				return err
-			}
-			return backUpStore(cmd.Context(), database.url, args[0], newPrinter(cmd))
-		},
-		ValidArgsFunction: cli.CompleteFiles,
+		Args: cli.OneFile("give a new file for the copy, such as: animalstore db backup monday.db"),
+	}, backUpStore)
+}
+
+// copyCommand makes cmd call run with the file in its argument and a database.
+func copyCommand(cmd *cobra.Command, run func(ctx context.Context, file, database string, p *terminal.Printer) error) *cobra.Command {
+	var database databaseFlag
+	cmd.ValidArgsFunction = cli.CompleteFiles
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := database.check(); err != nil {
+			return err
+		}
+		return run(cmd.Context(), args[0], database.url, newPrinter(cmd))
 	}
 	database.register(cmd.Flags())
 	jsonFlag(cmd)
@@ -48,20 +51,20 @@ killed, the next one removes that. An existing file is never replaced.`,
 }
 
 // backUpStore copies the database into a new file, and prints the result.
-func backUpStore(ctx context.Context, database, file string, p *terminal.Printer) error {
+func backUpStore(ctx context.Context, file, database string, p *terminal.Printer) error {
 	if postgres.Is(database) {
 		return postgresTools("Back up a store in PostgreSQL with its own tools:",
 			"pg_dump --format=custom --file="+shellQuote(file)+" --dbname="+shellQuote(postgres.ForTools(database)))
 	}
 	store := fileOf(database)
-	began, show := time.Now(), &copyProgress{w: p.Notes}
-	copied, err := transfer.Backup(ctx, sqlite.Files{}, store, file, show)
-	show.end()
+	began, line := time.Now(), terminal.NewLine(p.Notes)
+	copied, err := transfer.Backup(ctx, sqlite.Files{}, store, file, &copyProgress{line: line})
+	line.Show("")
 	if err != nil {
 		return copyError(ctx, err, "No backup was made, and the store is unchanged.")
 	}
 	if p.JSON {
-		return p.PrintJSON(newCopyResult(file, copied))
+		return p.PrintJSON(copyResult{File: file, Bytes: copied.Size, Checks: copied.Checks})
 	}
 	p.Note("Backed up %s to %s in %.1f s: %s, one instant, %s passed.", store, file, time.Since(began).Seconds(),
 		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
@@ -77,17 +80,12 @@ type copyResult struct {
 	PausedWebhooks *int `json:"pausedWebhooks,omitempty"` // by restore
 }
 
-func newCopyResult(file string, c transfer.Copied) copyResult {
-	return copyResult{File: file, Bytes: c.Size, Checks: c.Checks}
-}
-
 // fileOf is the path of a SQLite database.
 func fileOf(url string) string { return strings.TrimPrefix(url, "sqlite:") }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// postgresTools points to the program that does for PostgreSQL what a command does for
-// SQLite.
+// postgresTools is the error of a command for SQLite only. It shows PostgreSQL's own.
 func postgresTools(why, command string) error {
 	return errors.New(why + "\n\n  " + command + "\n\nThe password is left out: put it in ~/.pgpass, or in PGPASSWORD")
 }
@@ -95,58 +93,40 @@ func postgresTools(why, command string) error {
 // shellQuote quotes an argument for a shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// copyError says why a backup or restore failed, what exists now, and what to
-// do next.
+// copyError says why a backup or restore failed, what exists now, and what to do.
 func copyError(ctx context.Context, err error, result string) error {
 	err = databaseFlag{flag: "database"}.withFlag(err)
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("stopped. " + result)
 	case errors.Is(err, transfer.ErrExists):
-		return fmt.Errorf("%w: name a file that doesn't exist yet. %s", err, result)
+		return fmt.Errorf("%w: choose a new file. %s", err, result)
 	case errors.Is(err, db.ErrFull):
-		return fmt.Errorf("the disk of the new file is full. %s Free some space and run the same command again (%w)", result, err)
+		return fmt.Errorf("the disk is full. %s Free some space and retry (%w)", result, err)
 	case errors.Is(err, transfer.ErrDamaged):
 		return fmt.Errorf(`%w. %s Run "animalstore db check" on the file that was copied`, err, result)
 	}
 	return fmt.Errorf("%w. %s", err, result)
 }
 
-// copyProgress shows how a copy grows and then which check runs.
+// copyProgress shows how a copy grows, and then which check is running.
 type copyProgress struct {
-	w    io.Writer
+	line *terminal.Line
 	bar  *terminal.Progress
-	done int64
-	stop func() // ends the line with the name of a check
 }
 
 func (p *copyProgress) Copied(bytes, total int64) {
 	if p.bar == nil {
-		p.bar = terminal.NewProgress(p.w, total>>10, "KiB")
+		p.bar = p.line.Progress(total>>10, "KiB")
 	}
-	p.bar.Add(int(bytes>>10 - p.done))
-	p.done = bytes >> 10
+	p.bar.Add(int(bytes>>10 - p.bar.Done()))
 }
 
-func (p *copyProgress) Checking(rule string) {
-	p.end()
-	p.stop = terminal.ShowElapsed(p.w, "checking the copy: "+rule)
-}
-
-func (p *copyProgress) Checked(transfer.Finding) { p.end() }
-
-func (p *copyProgress) end() {
-	if p.bar != nil {
-		p.bar.Clear()
-	}
-	if p.stop != nil {
-		p.stop()
-	}
-}
+func (p *copyProgress) Checking(rule string)     { p.line.Show("checking the copy: " + rule) }
+func (p *copyProgress) Checked(transfer.Finding) {}
 
 func dbRestoreCommand() *cobra.Command {
-	var database databaseFlag
-	cmd := &cobra.Command{
+	return copyCommand(&cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make a backup the database of a store",
 		Long: `Copy a backup to where --database says, and check it. Nothing is ever replaced:
@@ -159,18 +139,8 @@ backup.`,
 		Example: `  animalstore db restore monday.db --database sqlite:restored.db
   animalstore db restore monday.db \
       --database sqlite:/var/lib/animalstore/store.db`,
-		Args: cli.OneFile("name the backup, such as: animalstore db restore monday.db"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := database.check(); err != nil {
-				return err
-			}
-			return restoreStore(cmd.Context(), args[0], database.url, newPrinter(cmd))
-		},
-		ValidArgsFunction: cli.CompleteFiles,
-	}
-	database.register(cmd.Flags())
-	jsonFlag(cmd)
-	return cmd
+		Args: cli.OneFile("give the backup, such as: animalstore db restore monday.db"),
+	}, restoreStore)
 }
 
 // restoreStore makes a backup the database, which must not exist, and prints the result.
@@ -183,21 +153,19 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 		return fmt.Errorf("the backup cannot be read: %w", err)
 	}
 	store := fileOf(database)
-	began, show := time.Now(), &copyProgress{w: p.Notes}
+	began, line := time.Now(), terminal.NewLine(p.Notes)
 	var paused int
 	pause := func(path string) (err error) {
 		paused, err = pauseWebhooks(ctx, path)
 		return err
 	}
-	copied, err := transfer.Restore(ctx, sqlite.Files{}, transfer.Restoration{Backup: file, Store: store, Prepare: pause}, show)
-	show.end()
+	copied, err := transfer.Restore(ctx, sqlite.Files{}, transfer.Restoration{Backup: file, Store: store, Prepare: pause}, &copyProgress{line: line})
+	line.Show("")
 	if err != nil {
 		return restoreError(ctx, err)
 	}
 	if p.JSON {
-		result := newCopyResult(store, copied)
-		result.PausedWebhooks = &paused
-		return p.PrintJSON(result)
+		return p.PrintJSON(copyResult{store, copied.Size, copied.Checks, &paused})
 	}
 	p.Note("Restored %s to %s in %.1f s: %s, %s passed.", file, store, time.Since(began).Seconds(),
 		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))

@@ -40,7 +40,7 @@ first, and don't start it again once clients use the new database.`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from.url == "" || to.url == "" {
-				return cli.Usagef("name the store to copy with --from and the empty database with --to, such as --from sqlite:animalstore.db --to postgres://user@host/database")
+				return cli.Usagef("give the store to copy with --from and the empty database with --to, such as --from sqlite:animalstore.db --to postgres://user@host/database")
 			}
 			if from.url == to.url {
 				return cli.Usagef("--from and --to name the same database")
@@ -107,7 +107,7 @@ func (p *moveProgress) Did(rows int)         { p.Add(rows) }
 func (p *moveProgress) begin(phase string, rows int64) {
 	p.end()
 	fmt.Fprintf(p.w, "%s %s.\n", phase, terminal.Count(rows, "row", "rows"))
-	p.Progress = terminal.NewProgress(p.w, rows, "rows")
+	p.Progress = terminal.NewLine(p.w).Progress(rows, "rows")
 }
 
 func (p *moveProgress) end() {
@@ -153,24 +153,23 @@ func printMoved(w io.Writer, moved []transfer.Moved) {
 	table.Flush() // it fails only if w does
 }
 
-// moveError says why a move failed, what the databases contain now, and
-// what to do next.
+// moveError says why a move failed, what the databases contain now, and what to do.
 func moveError(ctx context.Context, err error) error {
 	const unchanged = "Nothing was moved. "
 	var taken *transfer.NotEmptyError
 	switch {
 	case errors.Is(err, db.ErrOutcomeUnknown):
-		return fmt.Errorf("the connection was lost during the commit: everything was moved, or nothing. Run the same command again: it refuses if the move is done (%w)", err)
+		return fmt.Errorf("the connection was lost during the commit: everything was moved, or nothing. Retry: a finished move is refused (%w)", err)
 	case errors.As(err, &taken):
-		return fmt.Errorf("%w. Name an empty database with --to", err)
+		return fmt.Errorf("%w. Choose an empty database with --to", err)
 	case errors.Is(err, transfer.ErrDiffers):
 		return fmt.Errorf("%w, see the table. %sPlease report this", err, unchanged)
 	case ctx.Err() != nil:
-		return errors.New("stopped. " + unchanged + "Run the same command again")
+		return errors.New("stopped. " + unchanged + "Retry")
 	case errors.Is(err, db.ErrFull):
-		return fmt.Errorf("the disk of the target is full. %sFree some space and run the same command again (%w)", unchanged, err)
+		return fmt.Errorf("the target's disk is full. %sFree some space and retry (%w)", unchanged, err)
 	case errors.Is(err, db.ErrUnavailable):
-		return fmt.Errorf("the database stopped responding. %sRun the same command again when it is back (%w)", unchanged, err)
+		return fmt.Errorf("the database stopped responding. %sRetry when it is back (%w)", unchanged, err)
 	}
-	return fmt.Errorf("%w. %sFix this, and run the same command again", err, unchanged)
+	return fmt.Errorf("%w. %sFix this and retry", err, unchanged)
 }

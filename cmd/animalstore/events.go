@@ -18,7 +18,7 @@ import (
 func eventsCommand() *cobra.Command {
 	var conn connection
 	var f eventFlags
-	cmd := &cobra.Command{
+	cmd := conn.command(&cobra.Command{
 		Use:   "events",
 		Short: "Show changes to the store, and follow new ones",
 		Long: `Show changes to the store, the oldest first, or with --before the newest
@@ -39,18 +39,14 @@ JSON object with --json.
   animalstore events --subject pet/12 --json
   animalstore events --before latest --type 'key.*'
   animalstore events --follow --type 'pet.*,order.*'`,
-		Args:    cli.NoArguments,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			conn.wait = conn.wait || f.follow
-			return conn.do(cmd, func(s session) error {
-				return printEvents(s.Printer, f.events(cmd, s))
-			})
+			return f.check(cmd)
 		},
-	}
-	conn.register(cmd, cmd.Flags())
+	}, func(cmd *cobra.Command, s session) error {
+		return printEvents(s.Printer, f.events(cmd, s))
+	})
 	f.register(cmd)
-	jsonFlag(cmd)
 	return cmd
 }
 
@@ -86,7 +82,7 @@ func (f *eventFlags) check(cmd *cobra.Command) error {
 		return cli.Usagef("--before must be the id of an event, or latest, not %q", f.before)
 	}
 	if f.before != "" && (f.follow || cmd.Flag("after").Changed) {
-		return cli.Usagef("--before leads back to older events: leave out --after and --follow")
+		return cli.Usagef("--before can't be used with --after or --follow")
 	}
 	if f.after < 0 {
 		return cli.Usagef("--after must not be negative")
@@ -152,7 +148,7 @@ func actor(e animalstore.Event) string {
 // maxSummary is how much of a name is shown, in characters.
 const maxSummary = 40
 
-// summarize says in a few words what a resource is like.
+// summarize describes a resource in a few words.
 func summarize(e animalstore.Event) string {
 	var data struct {
 		Name, Status, State, URL string

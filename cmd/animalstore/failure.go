@@ -39,7 +39,7 @@ type cliError struct {
 
 func (e cliError) Unwrap() error { return e.error }
 
-// message is what a person reads of an error.
+// message is the text of an error for people.
 func message(err error) string {
 	var worded cliError
 	var file petfile.Error
@@ -80,9 +80,8 @@ type repeatable struct {
 
 func (r repeatable) Unwrap() error { return r.error }
 
-// callError adds to the error of a call what the person at the command line should know:
-// what happened, why, and what to do next. Errors that have nothing to do with the server
-// stay as they are.
+// callError rewords the error of a call: what happened, why, and what to do next. Errors
+// that aren't about the server stay as they are.
 func (c *connection) callError(ctx context.Context, key string, err error) error {
 	if err == nil || errors.As(err, new(cli.UsageError)) || errors.As(err, new(cliError)) ||
 		errors.As(err, new(petfile.Error)) || errors.As(err, new(petfile.MismatchError)) {
@@ -95,9 +94,9 @@ func (c *connection) callError(ctx context.Context, key string, err error) error
 	if errors.Is(err, client.ErrOutcomeUnknown) {
 		var again repeatable
 		if errors.As(err, &again) {
-			text += ". It may have been done: repeat the command with --idempotency-key " + again.key + " to do it only once"
+			text += ". It may have succeeded: to retry safely, repeat the command with --idempotency-key " + again.key
 		} else {
-			text += ". The change may have been made: check before you repeat it"
+			text += ". The change may have been made: check before you retry"
 		}
 	}
 	return cliError{err, text, code}
@@ -113,7 +112,7 @@ func (c *connection) describeError(ctx context.Context, key string, err error) (
 	)
 	switch {
 	case ctx.Err() != nil:
-		return "stopped before it was done", exitError
+		return "stopped", exitError
 	case errors.As(err, &limit):
 		return retryAdvice(limit), exitLimited
 	case errors.As(err, &coded):
@@ -217,7 +216,7 @@ func (c *connection) describeNetworkError(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "no server at " + url + `: start one with "animalstore serve", or set --url or ANIMALSTORE_URL`
 	case errors.As(err, &dns):
-		return fmt.Sprintf("the host of %s wasn't found: %s. Check --url", url, rootCause(err))
+		return fmt.Sprintf("the host of %s wasn't found (%s): check --url", url, rootCause(err))
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
 		return url + " doesn't use HTTPS: write http:// in --url"
 	case errors.As(err, &authority):
@@ -232,8 +231,8 @@ func (c *connection) describeNetworkError(err error) string {
 	return ""
 }
 
-// rootCause is the text of the innermost error: the ones around it name functions
-// of the client.
+// rootCause is the text of the innermost error. Those around it name functions of the
+// client.
 func rootCause(err error) string {
 	for {
 		switch e := err.(type) {

@@ -43,40 +43,54 @@ it, because other users of the machine can see flags.`,
 		keysSetCommand(&at), keysRotateCommand(&at), keysRevokeCommand(&at), keysUnbanCommand(&at))
 }
 
-// newKeyFlags are the flags that create and import share.
-type newKeyFlags struct {
-	planFlags
-	name, permissions, expires, environment string
+// keyFlags are the flags that describe a key, to create or to change it.
+type keyFlags struct {
+	name, plan, permissions, expires string
+	limits                           animalstore.Limits
 }
 
-func (f *newKeyFlags) register(cmd *cobra.Command) {
+// register adds the flags. Their defaults are the values that f has.
+func (f *keyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.name, "name", "", "a name for the key, such as its owner (required)")
-	flags.StringVar(&f.permissions, "permissions", "read,write", "comma-separated: read, write, admin")
+	flags.StringVar(&f.name, "name", "", "name of the key, such as its owner")
+	flags.StringVar(&f.permissions, "permissions", f.permissions, "comma-separated: read, write, admin")
 	cli.CompleteFlag(cmd, "permissions", cli.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
-	flags.StringVar(&f.expires, "expires", "", "how long the key works, such as 90d, 12h or 30m (default forever)")
-	flags.StringVar(&f.environment, "environment", "production", "deployment the key is for: production or staging")
-	cli.CompleteFlag(cmd, "environment", cli.FixedValues(environments))
-	f.planFlags.register(cmd, "free")
-	flags.BoolP("yes", "y", false, "create a new store without asking if there is none")
-}
-
-// planFlags are the flags of a key's plan.
-type planFlags struct {
-	plan   string
-	limits animalstore.Limits
-}
-
-func (f *planFlags) register(cmd *cobra.Command, defaultPlan string) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.plan, "plan", defaultPlan, animalstore.JoinOr(animalstore.Plans))
+	flags.StringVar(&f.expires, "expires", f.expires, "how long the key works from now, such as 90d or 12h, or never to keep it")
+	flags.StringVar(&f.plan, "plan", f.plan, animalstore.JoinOr(animalstore.Plans))
 	cli.CompleteFlag(cmd, "plan", cli.FixedValues(animalstore.Plans))
 	flags.Int64Var(&f.limits.PerMinute, "per-minute", 0, "requests per minute, on plan enterprise")
 	flags.Int64Var(&f.limits.PerDay, "per-day", 0, "requests per day, on plan enterprise")
 }
 
+// expiry returns when the key expires.
+func (f *keyFlags) expiry(now time.Time) (animalstore.Time, error) {
+	if f.expires == "never" {
+		return animalstore.Time{}, nil
+	}
+	validity, err := cli.ParseDuration(f.expires)
+	if err != nil || validity <= 0 {
+		return animalstore.Time{}, cli.Usagef("--expires must be a duration such as 90d, 12h or 30m, or never, not %q", f.expires)
+	}
+	return animalstore.At(now.Add(validity)), nil
+}
+
+// newKeyFlags are the flags that create and import share.
+type newKeyFlags struct {
+	keyFlags
+	environment string
+}
+
+func (f *newKeyFlags) register(cmd *cobra.Command) {
+	f.plan, f.permissions, f.expires = "free", "read,write", "never"
+	f.keyFlags.register(cmd)
+	cmd.Flag("name").Usage += " (required)"
+	cmd.Flags().StringVar(&f.environment, "environment", "production", "deployment the key is for: production or staging")
+	cli.CompleteFlag(cmd, "environment", cli.FixedValues(environments))
+	cmd.Flags().BoolP("yes", "y", false, "create a new store without asking if there is none")
+}
+
 func (f *newKeyFlags) newKey(now time.Time) (animalstore.NewKey, error) {
-	expiresAt, err := parseExpiry(f.expires, now)
+	expiresAt, err := f.expiry(now)
 	if err != nil {
 		return animalstore.NewKey{}, err
 	}
@@ -115,7 +129,7 @@ deployment. If there is no store yet, you are asked before one is created.`,
 			}
 			return at.do(cmd, func(store keyStore, p *terminal.Printer) error {
 				if _, remote := store.(serverKeys); remote && cli.Given(cmd, "environment") {
-					return cli.Usagef("--environment works with --database only: a server creates keys for its own deployment")
+					return cli.Usagef("--environment needs --database: a server creates keys for its own environment")
 				}
 				key, secret, err := store.Create(cmd.Context(), k)
 				if err != nil {
@@ -143,7 +157,7 @@ arguments. This works on the database only: your secret isn't sent over HTTP.`,
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cli.Given(cmd, "url") {
-				return cli.Usagef("keys are imported directly into the database: use --database on the server's machine")
+				return cli.Usagef("keys are imported into a database: use --database on the server's machine")
 			}
 			k, err := f.newKey(time.Now())
 			if err != nil {
@@ -169,18 +183,6 @@ arguments. This works on the database only: your secret isn't sent over HTTP.`,
 	f.register(cmd)
 	jsonFlag(cmd)
 	return cmd
-}
-
-// parseExpiry returns when a duration from now ends; never if it is empty.
-func parseExpiry(s string, now time.Time) (animalstore.Time, error) {
-	if s == "" {
-		return animalstore.Time{}, nil
-	}
-	validity, err := cli.ParseDuration(s)
-	if err != nil || validity <= 0 {
-		return animalstore.Time{}, cli.Usagef("--expires must be a duration such as 90d, 12h or 30m, not %q", s)
-	}
-	return animalstore.At(now.Add(validity)), nil
 }
 
 func keysListCommand(at *keyLocation) *cobra.Command {
@@ -231,22 +233,7 @@ requests the key has left. A server shows that only to the key itself: see
 	})
 }
 
-// keyPatchFlags are the flags that say what to change in a key.
-type keyPatchFlags struct {
-	planFlags
-	name, permissions, expires string
-}
-
-func (f *keyPatchFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.name, "name", "", "its new name")
-	flags.StringVar(&f.permissions, "permissions", "", "its new permissions, comma-separated: read, write, admin")
-	cli.CompleteFlag(cmd, "permissions", cli.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
-	flags.StringVar(&f.expires, "expires", "", "how long it works from now, such as 90d, 12h or 30m; \"never\" removes the expiry")
-	f.planFlags.register(cmd, "")
-}
-
-func (f *keyPatchFlags) patch(cmd *cobra.Command, now time.Time) (patch animalstore.KeyPatch, err error) {
+func (f *keyFlags) patch(cmd *cobra.Command, now time.Time) (patch animalstore.KeyPatch, _ error) {
 	if cmd.Flag("name").Changed {
 		patch.Name = &f.name
 	}
@@ -264,12 +251,11 @@ func (f *keyPatchFlags) patch(cmd *cobra.Command, now time.Time) (patch animalst
 		patch.Permissions = &permissions
 	}
 	if cmd.Flag("expires").Changed {
-		patch.ExpiresAt = new(animalstore.Time)
-		if f.expires != "never" {
-			if *patch.ExpiresAt, err = parseExpiry(f.expires, now); err != nil {
-				return patch, err
-			}
+		expiresAt, err := f.expiry(now)
+		if err != nil {
+			return patch, err
 		}
+		patch.ExpiresAt = &expiresAt
 	}
 	if patch == (animalstore.KeyPatch{}) {
 		return patch, cli.Usagef("nothing to change: use --name, --permissions, --expires, --plan, or --per-minute and --per-day")
@@ -278,7 +264,7 @@ func (f *keyPatchFlags) patch(cmd *cobra.Command, now time.Time) (patch animalst
 }
 
 func keysSetCommand(at *keyLocation) *cobra.Command {
-	var f keyPatchFlags
+	var f keyFlags
 	var patch animalstore.KeyPatch
 	cmd := at.onKey(&cobra.Command{
 		Use:     "set ID",
@@ -358,8 +344,7 @@ within a day lasts longer.`,
 }
 
 func keysRotateCommand(at *keyLocation) *cobra.Command {
-	var graceText string
-	var grace time.Duration
+	grace := defaultGrace
 	cmd := at.onKey(&cobra.Command{
 		Use:   "rotate ID",
 		Short: "Give a key a new secret and print it",
@@ -368,16 +353,7 @@ key keeps its id, plan and usage. The old secret keeps working for a grace
 period.`,
 		Example: `  animalstore keys rotate 2
   animalstore keys rotate 2 --grace 0s`,
-		PreRunE: func(*cobra.Command, []string) (err error) {
-			if grace, err = cli.ParseDuration(graceText); err != nil || grace < 0 {
-				return cli.Usagef("--grace must be a duration such as 7d, 12h or 0s, not %q", graceText)
-			}
-			return nil
-		},
 	}, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
-		if _, remote := store.(serverKeys); remote && grace > maxServerGrace {
-			return cli.Usagef("--grace must be at most 90d, which is the most a server allows")
-		}
 		key, secret, err := store.Rotate(cmd.Context(), id, grace)
 		if err != nil {
 			return err
@@ -389,9 +365,13 @@ period.`,
 		p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", keyTitle(key), old)
 		return printSecret(p, "key", key.ID, secret, client.KeyWithSecret{Key: key, Secret: secret})
 	})
-	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long the old secret keeps working, such as 7d, 12h or 0s")
+	cli.RegisterDuration(cmd, &grace, "grace", "how long the old secret keeps working: a `duration` such as 7d, 12h or 0s (default 24h)")
 	return cmd
 }
+
+// defaultGrace is how long the old secret of a key or webhook keeps working after a
+// rotation.
+const defaultGrace = 24 * time.Hour
 
 // keyColumns are the columns of keys, whose state depends on the time.
 func keyColumns(now time.Time) []terminal.Column[animalstore.Key] {
@@ -462,7 +442,7 @@ func keyColour(k *animalstore.Key, now time.Time) terminal.Colour {
 	return terminal.Red
 }
 
-// keySentence is a key as a sentence.
+// keySentence describes a key, with a full stop.
 func keySentence(k animalstore.Key) string {
 	return fmt.Sprintf("key %d (%s): plan %s, %d requests per minute, %d per day; %s; %s.",
 		k.ID, terminal.Visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, k.Environment)
@@ -484,8 +464,7 @@ func banField(until animalstore.Time) terminal.Field {
 	return terminal.Field{Name: "Banned", Value: "until " + terminal.DateTime(until.Time) + " UTC", Colour: terminal.Red}
 }
 
-// printSecret prints the secret of a key or webhook alone on standard output or, as JSON,
-// with its owner.
+// printSecret prints nothing but the secret of a key or webhook or, as JSON, both.
 func printSecret(p *terminal.Printer, owner string, id int64, secret string, withOwner any) error {
 	var err error
 	if p.JSON {

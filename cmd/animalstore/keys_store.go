@@ -25,13 +25,13 @@ type keyLocation struct {
 	server   connection
 }
 
-// onServer decides between the two. It never guesses, because changing keys in
-// the wrong place does harm.
+// onServer decides between the two. It never guesses: a change in the wrong place does
+// harm.
 func (at *keyLocation) onServer(cmd *cobra.Command) (bool, error) {
 	url, database := cli.Given(cmd, "url"), cli.Given(cmd, "database")
 	switch {
 	case url && database:
-		return false, cli.Usagef("--url and --database can't be used together: keys are managed over HTTP or directly in the database")
+		return false, cli.Usagef("use --url or --database, not both")
 	case url || database:
 		return url, nil
 	case at.server.url != "" && cmd.Flag("url").Changed && cmd.Flag("database").Changed:
@@ -86,7 +86,7 @@ func confirmNewStore(cmd *cobra.Command, absent *db.OpenError) error {
 		return nil
 	}
 	if !needsConfirmation(cmd) {
-		return fmt.Errorf("%w: name the server's database with --database, or create a new store with --yes", absent)
+		return fmt.Errorf("%w: choose the server's database with --database, or create a new store with --yes", absent)
 	}
 	return requireConfirmation(cmd, absent.Error()+". Create a new store? Its keys work only with a server on that store.")
 }
@@ -235,9 +235,6 @@ func (d databaseKeys) change(ctx context.Context, id int64, change func(*animals
 }
 
 func now() animalstore.Time { return animalstore.At(time.Now()) }
-
-// maxServerGrace is the longest grace period that a server allows.
-const maxServerGrace = 90 * 24 * time.Hour
 
 // serverKeys are the keys of a server, over HTTP. The client needs a key with the
 // permission admin.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"animalstore"
-	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,7 @@ import (
 
 func limitsCommand() *cobra.Command {
 	var conn connection
-	cmd := &cobra.Command{
+	return conn.command(&cobra.Command{
 		Use:   "limits",
 		Short: "Show how many requests your key has left",
 		Long: `Show the plan of your key, how many requests it has left this minute and today,
@@ -21,28 +20,16 @@ and whether it is banned. This request counts like any other.
 ` + keyHelp,
 		Example: `  animalstore limits
   animalstore limits --json`,
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return conn.do(cmd, func(s session) error {
-				limits, err := s.GetLimits(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return printLimits(s.Printer, limits)
-			})
-		},
-	}
-	conn.register(cmd, cmd.Flags())
-	jsonFlag(cmd)
-	return cmd
-}
-
-// printLimits prints how many requests a key has left.
-func printLimits(p *terminal.Printer, l animalstore.LimitStatus) error {
-	if p.JSON {
-		return p.PrintJSON(l)
-	}
-	return p.PrintFields(limitFields(l))
+	}, func(cmd *cobra.Command, s session) error {
+		limits, err := s.GetLimits(cmd.Context())
+		switch {
+		case err != nil:
+			return err
+		case s.JSON:
+			return s.PrintJSON(limits)
+		}
+		return s.PrintFields(limitFields(limits))
+	})
 }
 
 func limitFields(l animalstore.LimitStatus) []terminal.Field {

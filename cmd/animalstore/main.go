@@ -10,12 +10,11 @@ import (
 	"slices"
 
 	"animalstore/internal/cli"
-	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
 
-// generators are commands of builds that make a release: see man.go.
+// generators add the commands that only release builds have: see man.go.
 var generators []func() *cobra.Command
 
 func main() {
@@ -24,7 +23,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, terminal.Wrap("animalstore: "+message(err), terminal.ScreenOf(os.Stderr).Width))
+	fmt.Fprintln(os.Stderr, "animalstore:", message(err))
 	var got cli.SignalError
 	if errors.As(context.Cause(ctx), &got) {
 		os.Exit(got.ExitCode())

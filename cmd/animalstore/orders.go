@@ -25,7 +25,6 @@ pet is pending while the order is open, and sold or available afterwards.
 		Example: `  animalstore orders create 3
   animalstore orders set 1 --status approved
   animalstore orders list --status placed`,
-		Annotations: map[string]string{"remove": `orders can't be removed: cancel one with "animalstore orders set ID --status cancelled"`},
 	}
 	conn.register(cmd, cmd.PersistentFlags())
 	return cli.Group(cmd, ordersListCommand(&conn), ordersShowCommand(&conn), ordersCreateCommand(&conn), ordersSetCommand(&conn))
@@ -134,7 +133,7 @@ is sold when its order is delivered, and available when it is cancelled.`,
   animalstore orders set 2 --status cancelled`,
 		PreRunE: func(*cobra.Command, []string) error {
 			if status == "" {
-				return cli.Usagef("name the new status with --status: %s", animalstore.JoinOr(animalstore.OrderStatuses))
+				return cli.Usagef("give the new status with --status: %s", animalstore.JoinOr(animalstore.OrderStatuses))
 			}
 			return nil
 		},

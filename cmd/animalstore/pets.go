@@ -78,7 +78,7 @@ func registerPetStatus(cmd *cobra.Command, status *animalstore.PetStatus, usage 
 func petsListCommand(conn *connection) *cobra.Command {
 	var f listFlags
 	var filter petFilter
-	var ids cli.IDList
+	var ids []int64
 	var name string
 	cmd := pets.onList(conn, &cobra.Command{
 		Use:   "list",
@@ -96,7 +96,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 				return err
 			}
 			if len(ids) > 0 && name != "" {
-				return cli.Usagef("give --name or --id, not both")
+				return cli.Usagef("use --name or --id, not both")
 			}
 			if len(ids) > 0 && !cli.Given(cmd, "limit") {
 				f.all = true // of the named ones
@@ -109,7 +109,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 		return s.ListPets(cmd.Context(), q)
 	})
 	filter.register(cmd)
-	cmd.Flags().Var(&ids, "id", "only pets with these comma-separated `ids`")
+	cli.RegisterIDs(cmd, &ids, "id", "only pets with these comma-separated `ids`")
 	cmd.Flags().StringVar(&name, "name", "", "only pets whose name begins with this `text`, ignoring case, sorted by name")
 	return cmd
 }
@@ -311,17 +311,13 @@ you are asked for confirmation.`,
 				if err != nil {
 					return err
 				}
-				return terminal.PrintList(s.Printer, func(yield func(animalstore.Pet, error) bool) {
-					for _, pet := range found {
-						err := s.DeletePet(cmd.Context(), pet.ID)
-						if err == nil {
-							s.Note("Removed pet %d.", pet.ID)
-						}
-						if !yield(pet, err) || err != nil {
-							return
-						}
+				return printEach(s.Printer, found, columns, func(pet animalstore.Pet) (animalstore.Pet, error) {
+					err := s.DeletePet(cmd.Context(), pet.ID)
+					if err == nil {
+						s.Note("Removed pet %d.", pet.ID)
 					}
-				}, columns)
+					return pet, err
+				})
 			})
 		},
 	}

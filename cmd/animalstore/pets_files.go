@@ -39,16 +39,15 @@ columns and fields, such as the id in an export, are ignored.
 Lines that can't be added are reported with their number and the reason, and the
 others are added. Requests stay within the limits of the key.
 
-An interrupted import can be run again within 23 hours: it continues, and in the
-end each line has been added once. Its progress is stored next to the file, in
-FILE.progress, which is removed at the end. Without that file, as with standard
-input, finished lines are sent again, and the server recognizes them. To add the
-same file a second time on purpose, copy it and change a line, or wait for a
-day.`,
+To continue an interrupted import, run it again within 23 hours: no line is
+added twice. Its progress is stored in FILE.progress, which is removed at the
+end. Without that file, as with standard input, all lines are sent again, and
+the server recognizes those it has added. To add the same lines again on
+purpose, wait for a day.`,
 		Example: `  animalstore pets import pets.csv
   animalstore pets export | animalstore pets import --format csv -
   animalstore pets import pets.jsonl --concurrency 4`,
-		Args:              cli.OneFile(`name one file, or - for standard input. See "animalstore pets import --help"`),
+		Args:              cli.OneFile("give one file, or - for standard input"),
 		ValidArgsFunction: cli.CompleteFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if workers < 1 || workers > maxWorkers {
@@ -69,16 +68,6 @@ day.`,
 	return cmd
 }
 
-// refusedError is the number of lines that couldn't be added. The others were.
-type refusedError int64
-
-func (n refusedError) Error() string {
-	if n == 1 {
-		return "1 line couldn't be added: fix it and import it again"
-	}
-	return fmt.Sprintf("%s couldn't be added: fix them and import them again", terminal.Count(int64(n), "line", "lines"))
-}
-
 // importPets adds the pets of a file by several workers at once, and prints the result.
 func (s session) importPets(ctx context.Context, file *petfile.File, workers int) error {
 	progress := s.line.Progress(file.Pets, "pets")
@@ -86,8 +75,7 @@ func (s session) importPets(ctx context.Context, file *petfile.File, workers int
 	if file.Pets >= 0 {
 		run.Journal = petfile.NewJournal(file.Name)
 		run.Journal.Server, run.Journal.Credential = s.BaseURL(), os.Getenv(keyVariable)
-		// The server's idempotency records must not expire before the last request
-		// arrives.
+		// The last request must arrive before the server's idempotency records expire.
 		run.Journal.MaxAge = db.IdempotencyWindow - time.Hour
 	}
 	result, err := run.Run(ctx)
@@ -107,10 +95,10 @@ func (s session) importPets(ctx context.Context, file *petfile.File, workers int
 	}
 	switch {
 	case !result.Complete:
-		s.Note("The import is incomplete. Run the same command again within 23 hours, with the same key: it continues, and adds nothing twice.")
+		s.Note("The import is incomplete. To continue, run the same command with the same key within 23 hours.")
 		return err
 	case result.Refused > 0:
-		return errors.Join(refusedError(result.Refused), err)
+		return errors.Join(fmt.Errorf("%s couldn't be added: fix and import again", terminal.Count(result.Refused, "line", "lines")), err)
 	}
 	return err
 }
@@ -126,7 +114,7 @@ func (s session) addRow(ctx context.Context, pet animalstore.NewPet, idempotency
 	return meta.Replayed, err
 }
 
-// importReport shows an import as it happens.
+// importReport prints the progress of an import.
 type importReport struct {
 	session
 	progress  *terminal.Progress
@@ -140,7 +128,7 @@ func (r *importReport) Resumed(rows int64) {
 }
 
 func (r *importReport) Restarted() {
-	r.Note("%s has changed since its import was interrupted, so it is sent from the start. Lines that haven't changed are not added again.", terminal.Visible(r.file))
+	r.Note("%s has changed, so the import starts over. Unchanged lines aren't added again.", terminal.Visible(r.file))
 }
 
 func (r *importReport) Done(line int64, refusal error) {
@@ -151,8 +139,8 @@ func (r *importReport) Done(line int64, refusal error) {
 	r.progress.Add(1)
 }
 
-// notePace says once that the client spreads what is left of the limit over the minute.
-// See [client.WithPacing].
+// notePace says once that the client slows down to stay within its limit. See
+// [client.WithPacing].
 func (s session) notePace(noted *bool) {
 	limit, known := s.RateLimit()
 	if *noted || !known || 2*limit.Remaining > limit.Limit || time.Until(limit.Reset) > time.Minute+2*time.Second {
@@ -191,9 +179,9 @@ preserves every name exactly.`,
 		Example: `  animalstore pets export pets.csv
   animalstore pets export --status sold sold.jsonl
   animalstore pets export --format jsonl | gzip > pets.jsonl.gz`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usagef("name one file, or none for standard output. See %q", cmd.CommandPath()+" --help")
+				return cli.Usagef("give one file, or none for standard output")
 			}
 			return nil
 		},

@@ -56,13 +56,13 @@ stay.`,
   animalstore pets photos add *.jpg --pet 5 --json`,
 		Args: func(_ *cobra.Command, files []string) error {
 			if len(files) == 0 || len(files) > animalstore.MaxPhotos {
-				return cli.Usagef("name 1 to %d files: a pet can't have more photos", animalstore.MaxPhotos)
+				return cli.Usagef("give 1 to %d files: a pet can't have more photos", animalstore.MaxPhotos)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if petID < 1 {
-				return cli.Usagef("name the pet by its id with --pet")
+				return cli.Usagef("give the id of the pet with --pet")
 			}
 			columns, err := photos.chosen(cmd)
 			if err != nil {
@@ -76,15 +76,10 @@ stay.`,
 			return conn.do(cmd, func(s session) error {
 				show := s.line.Progress(int64(len(files)), "photos")
 				defer show.Clear()
-				return terminal.PrintList(s.Printer, func(yield func(animalstore.Photo, error) bool) {
-					for _, file := range opened {
-						photo, err := s.addPhoto(cmd, petID, file)
-						if !yield(photo, err) || err != nil {
-							return
-						}
-						show.Add(1)
-					}
-				}, columns)
+				return printEach(s.Printer, opened, columns, func(file *os.File) (animalstore.Photo, error) {
+					defer show.Add(1)
+					return s.addPhoto(cmd, petID, file)
+				})
 			})
 		},
 	}
@@ -93,7 +88,8 @@ stay.`,
 	return cmd
 }
 
-// openAll opens files. A mistyped name is noticed before anything is sent.
+// openAll opens all files first, so that a mistyped name is noticed before anything is
+// sent.
 func openAll(names []string) (files []*os.File, err error) {
 	for _, name := range names {
 		f, err := os.Open(name)
@@ -123,7 +119,7 @@ func (s session) addPhoto(cmd *cobra.Command, petID int64, file *os.File) (anima
 }
 
 func photosListCommand(conn *connection) *cobra.Command {
-	var ids cli.IDList
+	var ids []int64
 	cmd := photos.onList(conn, &cobra.Command{
 		Use:   "list",
 		Short: "List the photos of pets, the oldest first",
@@ -131,14 +127,14 @@ func photosListCommand(conn *connection) *cobra.Command {
   animalstore pets photos list --pet 5,6 --json`,
 		PreRunE: func(*cobra.Command, []string) error {
 			if len(ids) == 0 || len(ids) > maxPage {
-				return cli.Usagef("name 1 to %d pets by their ids with --pet", maxPage)
+				return cli.Usagef("give the ids of 1 to %d pets with --pet", maxPage)
 			}
 			return nil
 		},
 	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Photo, error] {
 		return s.ListPhotos(cmd.Context(), client.PhotoQuery{PetIDs: ids, PageSize: pageSize})
 	})
-	cmd.Flags().Var(&ids, "pet", "the comma-separated `ids` of the pets (required)")
+	cli.RegisterIDs(cmd, &ids, "pet", "the comma-separated `ids` of the pets (required)")
 	return cmd
 }
 
@@ -182,13 +178,13 @@ file is not replaced.`,
 	return cmd
 }
 
-// writeNewFile creates a file. It removes what it couldn't write to its end. Its errors
-// aren't those of the system, which would be taken for errors of the connection.
+// writeNewFile creates a file with all of the data, or none. It doesn't wrap the errors of
+// the system, which callError would take for those of the connection.
 func writeNewFile(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s exists already: name another file", path)
+		return fmt.Errorf("%s already exists: choose another file", path)
 	case err != nil:
 		return fmt.Errorf("create the file: %v", err)
 	}
@@ -220,20 +216,16 @@ asked for confirmation.`,
 				return err
 			}
 			return conn.do(cmd, func(s session) error {
-				return terminal.PrintList(s.Printer, func(yield func(animalstore.Photo, error) bool) {
-					for _, id := range ids {
-						photo, err := s.GetPhoto(cmd.Context(), id)
-						if err == nil {
-							err = s.DeletePhoto(cmd.Context(), id)
-						}
-						if err == nil {
-							s.Note("Removed photo %d.", id)
-						}
-						if !yield(photo, err) || err != nil {
-							return
-						}
+				return printEach(s.Printer, ids, columns, func(id int64) (animalstore.Photo, error) {
+					photo, err := s.GetPhoto(cmd.Context(), id)
+					if err == nil {
+						err = s.DeletePhoto(cmd.Context(), id)
 					}
-				}, columns)
+					if err == nil {
+						s.Note("Removed photo %d.", id)
+					}
+					return photo, err
+				})
 			})
 		},
 	}

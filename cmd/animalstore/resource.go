@@ -101,6 +101,17 @@ func (r resource[T]) printPages(p *terminal.Printer, f *listFlags, columns []ter
 	return err
 }
 
+// printEach prints what do returns for each input, until the first error.
+func printEach[In, Out any](p *terminal.Printer, inputs []In, columns []terminal.Column[Out], do func(In) (Out, error)) error {
+	return terminal.PrintList(p, func(yield func(Out, error) bool) {
+		for _, input := range inputs {
+			if !yield(do(input)) {
+				return
+			}
+		}
+	}, columns)
+}
+
 // columnsFlag adds --columns, which chosenColumns reads.
 func columnsFlag[T any](cmd *cobra.Command, columns []terminal.Column[T]) {
 	names := columnNames(columns)
@@ -157,8 +168,7 @@ func (f *listFlags) register(cmd *cobra.Command, defaultLimit int) {
 	cmd.Flags().BoolVar(&f.all, "all", false, "print all of them")
 }
 
-// check refuses flags that contradict each other, and sets all if the default is
-// everything.
+// check refuses contradictory flags. It sets all if the default is everything.
 func (f *listFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.limit == 0 && !cmd.Flag("limit").Changed:
@@ -166,7 +176,7 @@ func (f *listFlags) check(cmd *cobra.Command) error {
 	case f.limit < 1:
 		return cli.Usagef("--limit must be at least 1, not %d", f.limit)
 	case f.all && cli.Given(cmd, "all") && cli.Given(cmd, "limit"):
-		return cli.Usagef("--limit and --all can't be used together")
+		return cli.Usagef("use --limit or --all, not both")
 	case cli.Given(cmd, "limit"):
 		f.all = false // the environment may have set it
 	}

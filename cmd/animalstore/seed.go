@@ -89,17 +89,13 @@ func seedDatabase(ctx context.Context, d databaseFlag, s sample.Store, p *termin
 
 // seedStore adds a sample to a database, and prints how much that was.
 func seedStore(ctx context.Context, store db.DB, s sample.Store, p *terminal.Printer) error {
-	bulk, ok := store.(db.Bulk)
-	if !ok {
-		return errors.New("this kind of database can't be filled. Use another one with --database")
-	}
 	ids, missing, err := transfer.CategoryIDs(ctx, store, s.Categories())
 	if err != nil {
 		return fmt.Errorf("read the categories: %w", err)
 	}
 	s.CategoryIDs = ids
-	began, show := time.Now(), terminal.NewProgress(p.Notes, s.Pets, "pets")
-	stored, err := transfer.Load(ctx, bulk, sampleBatches(s, missing), show.Add)
+	began, show := time.Now(), terminal.NewLine(p.Notes).Progress(s.Pets, "pets")
+	stored, err := transfer.Load(ctx, store.(db.Bulk), sampleBatches(s, missing), show.Add)
 	show.Clear()
 	if err != nil {
 		return seedError(ctx, err, stored, s.Pets)

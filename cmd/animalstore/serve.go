@@ -142,7 +142,7 @@ func startError(err error) error {
 	if !errors.Is(err, syscall.EROFS) {
 		return named
 	}
-	return fmt.Errorf("%w. If this is a systemd service, name the directory in ReadWritePaths= (\"systemctl edit animalstore\")", named)
+	return fmt.Errorf("%w. If this is a systemd service, add the directory to ReadWritePaths= (\"systemctl edit animalstore\")", named)
 }
 
 // nameFlag adds the flag to change to the error of a server that can't start.
@@ -167,7 +167,7 @@ func nameFlag(err error) error {
 	return fmt.Errorf("cannot serve: %w. Choose another address with --listen", taken.Err)
 }
 
-// serverAddresses tells the person who started a server where to find everything.
+// serverAddresses lists the addresses of a server, for the person who started it.
 func serverAddresses(s *server.Server, cfg server.Config) string {
 	base := s.URL()
 	console := "  Console   " + base + "/console\n"
@@ -215,7 +215,7 @@ func firstKey(ctx context.Context, s *server.Server, cfg server.Config, supplied
 	owner, err := s.CreateOwnerKey(ctx, supplied)
 	switch {
 	case errors.Is(err, db.ErrFull):
-		return false, fmt.Errorf("the owner key cannot be stored, because the disk of the database is full: free some space and try again (%w)", err)
+		return false, fmt.Errorf("cannot store the owner key: the disk is full. Free some space and retry (%w)", err)
 	case err != nil && supplied != "":
 		return false, fmt.Errorf("%s: %w", ownerKeyVariable, err)
 	case err != nil:
@@ -231,9 +231,8 @@ func firstKey(ctx context.Context, s *server.Server, cfg server.Config, supplied
 	return false, nil
 }
 
-// notify tells systemd something about this service, such as READY=1: it accepts
-// connections, so units that wait for it can start. The socket is the value of
-// NOTIFY_SOCKET, "" without systemd.
+// notify sends systemd a message such as READY=1, so that units that wait for this one
+// can start. The socket is the value of NOTIFY_SOCKET, "" without systemd.
 func notify(socket, message string, log *slog.Logger) {
 	if socket == "" {
 		return
@@ -244,6 +243,6 @@ func notify(socket, message string, log *slog.Logger) {
 		_, err = conn.Write([]byte(message))
 	}
 	if err != nil {
-		log.Warn("cannot tell the service manager about this server", "message", message, "err", err)
+		log.Warn("notifying systemd failed", "message", message, "err", err)
 	}
 }

@@ -22,33 +22,32 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// config returns the configuration of the server, which logs to log. The error names the
+// config returns the configuration of the server, which logs to log. The error names all
 // flags that are wrong, in the order of the help.
 func (f serveFlags) config(log io.Writer) (server.Config, error) {
 	cfg := f.Config
-	var wrong mistakes
-	wrong.add(checkTLS(cfg, f.certificates))
-	wrong.add(f.parseBackups(&cfg))
-	wrong.add(checkOrigins(cfg.CORSOrigins))
-	wrong.add(server.CheckDatabaseURL("--database", cfg.Database))
-	wrong.add(f.parseEnvironment(&cfg))
-	wrong.add(f.parseRetention(&cfg))
-	wrong.add(f.parsePhotosLimit(&cfg))
-	wrong.add(checkListen("--listen", cfg.Listen))
-	wrong.add(f.parseLogFormat(&cfg, log))
+	wrong := []error{
+		checkTLS(cfg, f.certificates),
+		f.parseBackups(&cfg),
+		checkOrigins(cfg.CORSOrigins),
+		server.CheckDatabaseURL("--database", cfg.Database),
+		f.parseEnvironment(&cfg),
+		f.parseRetention(&cfg),
+		f.parsePhotosLimit(&cfg),
+		checkListen("--listen", cfg.Listen),
+		f.parseLogFormat(&cfg, log),
+	}
 	if cfg.OpsListen != "" {
-		wrong.add(checkListen("--ops-listen", cfg.OpsListen))
+		wrong = append(wrong, checkListen("--ops-listen", cfg.OpsListen))
 	}
 	if cfg.Redis != "" {
-		wrong.add(named("--redis", ratelimit.CheckRedisURL(cfg.Redis)))
+		wrong = append(wrong, named("--redis", ratelimit.CheckRedisURL(cfg.Redis)))
 	}
-	var err error
-	cfg.TrustedProxies, err = webhook.ParseNetworks(f.proxies)
-	wrong.add(named("--trusted-proxies", err))
-	cfg.WebhookNetworks, err = webhook.ParseNetworks(f.webhookNetworks)
-	wrong.add(named("--webhook-networks", err))
+	var proxies, networks error
+	cfg.TrustedProxies, proxies = webhook.ParseNetworks(f.proxies)
+	cfg.WebhookNetworks, networks = webhook.ParseNetworks(f.webhookNetworks)
 	f.obtainCertificates(&cfg)
-	return cfg, wrong.err()
+	return cfg, errors.Join(append(wrong, named("--trusted-proxies", proxies), named("--webhook-networks", networks))...)
 }
 
 func (f serveFlags) parseBackups(cfg *server.Config) (err error) {
@@ -117,7 +116,7 @@ func checkListen(flag, listen string) error {
 	return nil
 }
 
-// checkOrigins refuses what no browser sends as an origin.
+// checkOrigins refuses values that no browser sends as an origin.
 func checkOrigins(origins []string) error {
 	for _, o := range origins {
 		scheme, host, ok := strings.Cut(o, "://")
@@ -140,7 +139,7 @@ func (f serveFlags) parseLogFormat(cfg *server.Config, w io.Writer) error {
 	return nil
 }
 
-// obtainCertificates keeps them next to the database unless a directory is named.
+// obtainCertificates stores certificates next to the database by default.
 func (f serveFlags) obtainCertificates(cfg *server.Config) {
 	if len(f.certificates.Domains) == 0 {
 		return
@@ -157,26 +156,6 @@ func named(flag string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", flag, err)
-}
-
-// mistakes are the settings that are wrong.
-type mistakes []error
-
-func (m *mistakes) add(err error) {
-	if err != nil {
-		*m = append(*m, err)
-	}
-}
-
-func (m mistakes) err() error {
-	if len(m) < 2 {
-		return errors.Join(m...)
-	}
-	var lines strings.Builder
-	for _, err := range m {
-		lines.WriteString("\n- " + err.Error())
-	}
-	return fmt.Errorf("%d settings are wrong:%s", len(m), lines.String())
 }
 
 // tlsFlags adds the flags for HTTPS.
@@ -199,13 +178,13 @@ func checkTLS(cfg server.Config, acme certs.ACME) error {
 	issued := len(acme.Domains) > 0
 	switch {
 	case (cfg.CertFile == "") != (cfg.KeyFile == ""):
-		return errors.New("--tls-cert and --tls-key go together: give both or neither")
+		return errors.New("give both --tls-cert and --tls-key, or neither")
 	case issued && cfg.CertFile != "":
-		return errors.New("--acme-domain and --tls-cert exclude each other: the server obtains its certificates or you supply one")
+		return errors.New("use --acme-domain or --tls-cert, not both")
 	case !issued && (acme.Cache != "" || acme.Email != "" || acme.Directory != ""):
 		return errors.New("--acme-cache, --acme-directory and --acme-email need --acme-domain")
 	case issued && acme.Cache == "" && !strings.HasPrefix(cfg.Database, "sqlite:"):
-		return errors.New("--acme-domain needs --acme-cache, a directory for the certificates, because the database isn't a file that they could be next to")
+		return errors.New("--acme-domain needs --acme-cache, a directory for the certificates, because the database isn't a file")
 	case cfg.RedirectListen != "" && !issued && cfg.CertFile == "":
 		return errors.New("--redirect-http needs a certificate: give --tls-cert and --tls-key, or --acme-domain")
 	}

@@ -20,11 +20,11 @@ func webhooksCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "webhooks",
 		Short: "Send events to other programs, and check their delivery",
-		Long: `Manage the webhooks of a server: the addresses that it sends events to, signed
-as Standard Webhooks describes. See what was delivered and what failed, and send
-it again. "listen" tries out a receiver on your own machine.
+		Long: `Manage webhooks: the addresses that a server sends events to, signed as in
+Standard Webhooks. See what was delivered and what failed, and send it again.
+"listen" tries out a receiver on your own machine.
 
-All of them but "listen" need a key with the permission admin.
+All commands except "listen" need a key with the permission admin.
 
 ` + keyHelp,
 		Example: `  animalstore webhooks create --to https://example.com/hook --types 'pet.*'
@@ -131,7 +131,7 @@ allows further networks.`,
 		Args: cli.NoArguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if f.to == "" {
-				return cli.Usagef("name the address that events are sent to with --to, such as https://example.com/hook")
+				return cli.Usagef("give the address to send events to with --to, such as https://example.com/hook")
 			}
 			in = animalstore.NewWebhook{URL: f.to, Description: f.description}
 			in.Types, err = eventPatterns(cmd, f.types)
@@ -234,8 +234,7 @@ while, pause it instead. On a terminal, you are asked for confirmation.`,
 }
 
 func webhooksRotateCommand(conn *connection) *cobra.Command {
-	var graceText string
-	var grace time.Duration
+	grace := defaultGrace
 	cmd := &cobra.Command{
 		Use:   "rotate ID",
 		Short: "Give a webhook a new secret and print it",
@@ -245,12 +244,6 @@ can change at any time in between.`,
 		Example: `  animalstore webhooks rotate 1
   animalstore webhooks rotate 1 --grace 0s`,
 		Args: cli.OneID("webhook", "webhooks"),
-		PreRunE: func(*cobra.Command, []string) (err error) {
-			if grace, err = cli.ParseDuration(graceText); err != nil || grace < 0 || grace > maxServerGrace {
-				return cli.Usagef("--grace must be a duration of at most 90d such as 7d, 12h or 0s, not %q", graceText)
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := cli.IDs(args)[0]
 			return conn.do(cmd, func(s session) error {
@@ -267,7 +260,7 @@ can change at any time in between.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&graceText, "grace", "24h", "how long to sign with the old secret too, such as 7d, 12h or 0s")
+	cli.RegisterDuration(cmd, &grace, "grace", "how long to sign with the old secret too: a `duration` such as 7d, 12h or 0s (default 24h)")
 	jsonFlag(cmd)
 	return cmd
 }

@@ -69,8 +69,8 @@ func webhooksPingCommand(conn *connection) *cobra.Command {
 		Use:   "ping ID",
 		Short: "Send a test message to a webhook",
 		Long: `Send a message of the type webhook.ping to a webhook in any state, and print the
-delivery. With --type, the message is one of that type of event with
-sample data, whether or not the webhook gets such events. It is tried once.`,
+delivery. With --type, send a sample event of that type instead, even if the
+webhook doesn't get such events. It is tried once.`,
 		Example: `  animalstore webhooks ping 1
   animalstore webhooks ping 1 --type order.created`,
 		Args: cli.OneID("webhook", "webhooks"),
@@ -107,7 +107,7 @@ kept for 30 days.`,
 // deliveryArguments checks the ids of a webhook and of a delivery to it.
 func deliveryArguments(_ *cobra.Command, args []string) error {
 	if len(args) != 2 {
-		return cli.Usagef(`name the webhook and the delivery by their ids: "animalstore webhooks deliveries WEBHOOK" shows them`)
+		return cli.Usagef(`give the ids of the webhook and the delivery: "animalstore webhooks deliveries WEBHOOK" shows them`)
 	}
 	err := cli.CheckID(args[0], "webhooks")
 	if _, ok := cli.ParseInteger(args[1]); err == nil && !ok {
@@ -146,8 +146,8 @@ func webhooksDeliveryCommand(conn *connection) *cobra.Command {
 		Use:   "delivery WEBHOOK DELIVERY",
 		Short: "Show what is sent to a webhook, and every attempt",
 		Long: `Show one delivery to a webhook: the body that is sent and the result of every
-attempt. In a pipe, the body is the last column. The server stores nothing of
-the receiver's responses but their status and how long they took.`,
+attempt. In a pipe, the body is the last column. Of the receiver's responses,
+the server stores only the status and the duration.`,
 		Example: `  animalstore webhooks delivery 1 27
   animalstore webhooks delivery 1 27 --columns body`,
 		Args: deliveryArguments,
@@ -231,21 +231,21 @@ func webhooksRetryCommand(conn *connection) *cobra.Command {
 	cmd := deliveries.onItem(conn, &cobra.Command{
 		Use:   "retry WEBHOOK [DELIVERY]",
 		Short: "Send a delivery again, or many",
-		Long: `Make a delivery in any state due at once, and print it. With --state or
---since, do so with all that match, and print how many: --since alone includes
-what was delivered. Any that fails is tried again like a new one. While the
-webhook is paused or disabled, nothing but pings is sent; the rest waits.`,
+		Long: `Send a delivery in any state again, and print it. With --state or --since, send
+all that match, and print how many; --since alone includes delivered ones. If
+one fails, it is retried like a new one. While the webhook is paused or
+disabled, only pings are sent; the rest waits.`,
 		Example: `  animalstore webhooks retry 1 27
   animalstore webhooks retry 1 --state failed
   animalstore webhooks retry 1 --since 2h`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !f.given() && len(args) == 1:
-				return cli.Usagef("name a delivery by its id, or choose many with --state or --since: \"animalstore webhooks deliveries %s\" shows them", args[0])
+				return cli.Usagef("give the id of a delivery, or choose many with --state or --since: \"animalstore webhooks deliveries %s\" shows them", args[0])
 			case !f.given():
 				return deliveryArguments(cmd, args)
 			case len(args) == 2:
-				return cli.Usagef("name a delivery, or choose many with --state or --since, not both")
+				return cli.Usagef("give the id of a delivery, or choose many with --state or --since, not both")
 			}
 			return cli.OneID("webhook", "webhooks")(cmd, args)
 		},

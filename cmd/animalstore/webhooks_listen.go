@@ -24,9 +24,9 @@ func webhooksListenCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "listen",
 		Short: "Forward events to a receiver on your machine",
-		Long: `Follow the events that happen from now on and post each to a receiver, as a
-webhook would: the same body, headers and signature. It creates no webhook,
-needs no public address, and tries each event once. Ctrl-C ends it.
+		Long: `Forward new events to a receiver, as a webhook would: with the same body,
+headers and signature. It creates no webhook, needs no public address, and tries
+each event once. Ctrl-C ends it.
 
 For each event it prints a line with the status of the response and how long it
 took, in milliseconds: aligned on a terminal, tab-separated in a pipe, and one
@@ -70,7 +70,7 @@ func (f *listenFlags) register(cmd *cobra.Command) {
 
 func (f *listenFlags) forwarder() (*webhook.Forwarder, error) {
 	if f.forwardTo == "" {
-		return nil, cli.Usagef("name your receiver with --forward-to, such as http://localhost:3000/hook")
+		return nil, cli.Usagef("give your receiver with --forward-to, such as http://localhost:3000/hook")
 	}
 	if f.ownSecret = f.secret == ""; f.ownSecret {
 		f.secret = keys.MintWebhookSecret()

@@ -36,7 +36,7 @@ func CheckID(arg, group string) error {
 func OneID(singular, group string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return Usagef("name the %s by its id: \"animalstore %s list\" shows them", singular, group)
+			return Usagef("give the id of one %s: \"animalstore %s list\" shows them", singular, group)
 		}
 		return CheckID(args[0], group)
 	}
@@ -47,7 +47,7 @@ func SomeIDs(group string, most int) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return Usagef("name the %s by their ids: \"animalstore %s list\" shows them", group, group)
+			return Usagef("give the ids of %s: \"animalstore %s list\" shows them", group, group)
 		case len(args) > most:
 			return Usagef("at most %d %s can be removed at once, not %d", most, group, len(args))
 		}
@@ -78,7 +78,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// OneFile checks the arguments of a command for one file. The message says what to name.
+// OneFile checks the arguments of a command for one file. The message says which.
 func OneFile(message string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 || args[0] == "" {
@@ -97,8 +97,7 @@ func NotEmpty(cmd *cobra.Command, flag string) error {
 	return nil
 }
 
-// Group makes a command the group of others. An annotation with the name of a verb says
-// why the group doesn't have it.
+// Group makes a command the group of others.
 func Group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	for _, c := range commands {
 		c.Aliases = append(slices.Clone(VerbAliases[c.Name()]), c.Aliases...)

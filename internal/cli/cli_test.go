@@ -12,12 +12,12 @@ import (
 type colour string
 
 // newCommand is a command with a flag of each kind and with subcommands.
-func newCommand() (*cobra.Command, *colour, *IDList) {
+func newCommand() (*cobra.Command, *colour, *[]int64) {
 	var paint colour
-	var ids IDList
+	var ids []int64
 	cmd := &cobra.Command{Use: "shop"}
 	RegisterOneOf(cmd, &paint, []colour{"red", "green", "blue"}, "colour", "its colour")
-	cmd.Flags().Var(&ids, "id", "ids")
+	RegisterIDs(cmd, &ids, "id", "ids")
 	cmd.Flags().Int("limit", 0, "how many")
 	cmd.Flags().Bool("all", false, "all")
 	cmd.AddCommand(&cobra.Command{Use: "list", Aliases: VerbAliases["list"], Run: func(*cobra.Command, []string) {}})
@@ -35,8 +35,8 @@ func TestEnvironment(t *testing.T) {
 	if err := ReadEnvironment(cmd); err != nil {
 		t.Fatal(err)
 	}
-	if *paint != "red" || ids.String() != "7" || Given(cmd, "colour") || !Given(cmd, "id") || Given(cmd, "none") {
-		t.Errorf("got %q and %s, given %t and %t, want red from the environment and 7 from the flag", *paint, ids, Given(cmd, "colour"), Given(cmd, "id"))
+	if *paint != "red" || !slices.Equal(*ids, []int64{7}) || Given(cmd, "colour") || !Given(cmd, "id") || Given(cmd, "none") {
+		t.Errorf("got %q and %v, given %t and %t, want red from the environment and 7 from the flag", *paint, *ids, Given(cmd, "colour"), Given(cmd, "id"))
 	}
 	t.Setenv("ANIMALSTORE_COLOUR", "pink")
 	cmd, _, _ = newCommand()

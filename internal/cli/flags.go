@@ -56,8 +56,8 @@ type wanted string
 
 func (w wanted) Error() string { return "must be " + string(w) }
 
-// RegisterOneOf adds a flag with a fixed set of values. The value is called like the
-// flag.
+// RegisterOneOf adds a flag with a fixed set of values. In help, the value has the name of
+// the flag.
 func RegisterOneOf[T ~string](cmd *cobra.Command, value *T, possible []T, flag, usage string) {
 	cmd.Flags().Var(oneOf[T]{value, possible, flag}, flag, usage)
 	CompleteFlag(cmd, flag, FixedValues(possible))
@@ -81,28 +81,30 @@ func (o oneOf[T]) Set(s string) error {
 	return nil
 }
 
-// IDList is a flag for ids. It may be repeated.
-type IDList []int64
-
-func (l *IDList) String() string {
-	texts := make([]string, len(*l))
-	for i, id := range *l {
-		texts[i] = strconv.FormatInt(id, 10)
-	}
-	return strings.Join(texts, ",")
+// RegisterDuration adds a flag for a duration of 0 or more. value has the default.
+func RegisterDuration(cmd *cobra.Command, value *time.Duration, flag, usage string) {
+	cmd.Flags().Func(flag, usage, func(s string) error {
+		d, err := ParseDuration(s)
+		if err != nil || d < 0 {
+			return wanted("a duration such as 7d, 12h or 30m")
+		}
+		*value = d
+		return nil
+	})
 }
 
-func (l *IDList) Type() string { return "ids" }
-
-func (l *IDList) Set(s string) error {
-	for part := range strings.SplitSeq(s, ",") {
-		id, err := strconv.ParseInt(strings.TrimSpace(part), 10, 64)
-		if err != nil || id < 1 {
-			return wanted("ids: positive numbers separated by commas")
+// RegisterIDs adds a flag for comma-separated ids, which may be repeated.
+func RegisterIDs(cmd *cobra.Command, ids *[]int64, flag, usage string) {
+	cmd.Flags().Func(flag, usage, func(s string) error {
+		for part := range strings.SplitSeq(s, ",") {
+			id, ok := ParseInteger(strings.TrimSpace(part))
+			if !ok || id < 1 {
+				return wanted("ids: positive numbers separated by commas")
+			}
+			*ids = append(*ids, id)
 		}
-		*l = append(*l, id)
-	}
-	return nil
+		return nil
+	})
 }
 
 // ParseDuration parses a duration in Go's notation, or in days, such as 90d.

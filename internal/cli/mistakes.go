@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,25 +12,14 @@ import (
 
 // FlagError is the error for a flag that can't be read, with what to do next.
 func FlagError(cmd *cobra.Command, err error) error {
-	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
 	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return Usagef("%w. %s", valueError(err), hint)
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		err = fmt.Errorf("%q has no flag --%s", cmd.CommandPath(), unknown.GetSpecifiedName())
 	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			names = append(names, f.Name)
-		}
-	})
-	if meant := nearest(unknown.GetSpecifiedName(), names); meant != "" {
-		hint = fmt.Sprintf("Did you mean --%s?", meant)
-	}
-	return Usagef("%q has no flag --%s. %s", cmd.CommandPath(), unknown.GetSpecifiedName(), hint)
+	return Usagef("%w. See %q", valueError(err), cmd.CommandPath()+" --help")
 }
 
-// valueError replaces an error of pflag, which quotes strconv and csv, by
-// one for people.
+// valueError rewords an error of pflag, which quotes strconv and csv, for people.
 func valueError(err error) error {
 	var (
 		invalid *pflag.InvalidValueError
@@ -85,20 +73,10 @@ var VerbAliases = map[string][]string{
 
 // unknownCommand is the error for a mistyped subcommand.
 func unknownCommand(cmd *cobra.Command, name string) error {
-	for verb, why := range cmd.Annotations {
-		if name == verb || slices.Contains(VerbAliases[verb], name) {
-			return Usagef("%s", why)
-		}
-	}
-	var names, aliases []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names, aliases = append(names, c.Name()), append(aliases, c.Aliases...)
-		}
-	}
 	hint := fmt.Sprintf("See %q", cmd.CommandPath()+" --help")
-	if meant := nearest(name, append(names, aliases...)); meant != "" {
-		hint = fmt.Sprintf("Did you mean %q?", cmd.CommandPath()+" "+meant)
+	cmd.SuggestionsMinimumDistance = 2
+	if meant := cmd.SuggestionsFor(name); len(meant) > 0 {
+		hint = fmt.Sprintf("Did you mean %q?", cmd.CommandPath()+" "+meant[0])
 	}
 	return Usagef("%q has no command %q. %s", cmd.CommandPath(), name, hint)
 }

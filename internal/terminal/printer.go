@@ -19,18 +19,17 @@ type Printer struct {
 	JSON        bool
 	KeepColumns bool // print all columns, even on a narrow screen
 
-	Notes      io.Writer // messages that aren't results: standard error
-	NotesWidth int       // the width of its screen; 0: don't wrap
+	Notes io.Writer // messages that aren't results: standard error
 }
 
 // NewPrinter returns a printer for a command's standard output and error.
 func NewPrinter(out, notes io.Writer) *Printer {
-	return &Printer{Out: out, Screen: ScreenOf(out), Notes: notes, NotesWidth: ScreenOf(notes).Width}
+	return &Printer{Out: out, Screen: ScreenOf(out), Notes: notes}
 }
 
 // Note prints a message next to the results.
 func (p *Printer) Note(format string, args ...any) {
-	fmt.Fprintln(p.Notes, Wrap(fmt.Sprintf(format, args...), p.NotesWidth))
+	fmt.Fprintf(p.Notes, format+"\n", args...)
 }
 
 // Result prints a message about a result and, if JSON was requested, the result itself.

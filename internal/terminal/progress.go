@@ -1,61 +1,47 @@
 package terminal
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 )
 
-const (
-	logEvery  = 5 * time.Second        // how often the line is printed without a terminal
-	drawEvery = 100 * time.Millisecond // how often progress is drawn on a terminal
-)
+// drawEvery is how often progress is drawn.
+const drawEvery = 100 * time.Millisecond
 
-// Line is the line at the bottom of a terminal that says what a command is doing. It is
-// overwritten whenever that changes. All other output to the terminal must go through
-// [Line.Above], so that it never mixes with the line. Without a terminal, such as in a
-// log, the text is printed from time to time.
+// Line is the line at the bottom of a terminal that says what a command is doing. All
+// other output to the terminal must go through [Line.Above], so that the two never mix.
+// Without a terminal, such as in a log, only waits are printed.
 type Line struct {
 	w      io.Writer
 	screen Screen
 
-	mu      sync.Mutex
-	text    string
-	shown   string
-	printed time.Time // when a text was last printed without a terminal
-
-	waiting  sync.Mutex // several requests may begin to wait at once
+	mu       sync.Mutex
+	text     string
+	shown    string
 	waitEnds time.Time
-	stopWait func()
 }
 
-// NewLine returns an empty line on a writer whose screen is s.
-func NewLine(w io.Writer, s Screen) *Line {
-	return &Line{w: w, screen: s, printed: time.Now(), stopWait: func() {}}
-}
+// NewLine returns an empty line.
+func NewLine(w io.Writer) *Line { return &Line{w: w, screen: ScreenOf(w)} }
 
-// set changes the text. "" removes the line.
-func (l *Line) set(text string) {
+// Show replaces the text. "" removes the line.
+func (l *Line) Show(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = text
-	if l.screen.Rewrites {
-		l.draw()
-	} else if now := time.Now(); text != "" && now.Sub(l.printed) >= logEvery {
-		l.printed = now
-		fmt.Fprintln(l.w, text)
-	}
+	l.draw(text)
 }
 
 // draw cuts the text to the width of the screen, because a line that wraps can't be
 // overwritten.
-func (l *Line) draw() {
-	text := l.text
+func (l *Line) draw(text string) {
 	if l.screen.Width > 0 {
 		text = cut(text, l.screen.Width-1)
 	}
-	if text != l.shown {
+	if l.screen.Rewrites && text != l.shown {
 		l.shown = text
 		fmt.Fprint(l.w, "\r\x1b[K", text)
 	}
@@ -73,77 +59,30 @@ type aboveLine struct {
 func (a aboveLine) Write(p []byte) (int, error) {
 	a.line.mu.Lock()
 	defer a.line.mu.Unlock()
-	if a.line.shown != "" {
-		a.line.shown = ""
-		fmt.Fprint(a.line.w, "\r\x1b[K")
-	}
+	a.line.draw("")
 	n, err := a.Writer.Write(p)
-	if a.line.screen.Rewrites && len(p) > 0 && p[len(p)-1] == '\n' {
-		a.line.draw()
+	if bytes.HasSuffix(p, []byte("\n")) {
+		a.line.draw(a.line.text)
 	}
 	return n, err
 }
 
-// repeat shows a text that changes every second until it is "" or stop is called.
-func (l *Line) repeat(text func() string) (stop func()) {
-	stopped, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer l.set("")
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for now := text(); now != ""; now = text() {
-			l.set(now)
-			select {
-			case <-tick.C:
-			case <-stopped:
-				return
-			}
-		}
-	}()
-	return sync.OnceFunc(func() {
-		close(stopped)
-		<-ended
-	})
-}
-
-// Wait counts down until a command continues, and says why it waits. It replaces the
-// previous wait. Without a terminal, each wait is printed once.
+// Wait says why a command waits, and for how long, until something else is shown or
+// printed. Several requests that wait for the same time are one wait.
 func (l *Line) Wait(wait time.Duration, reason string) {
-	l.waiting.Lock()
-	defer l.waiting.Unlock()
-	l.stopWait()
-	until, previous := time.Now().Add(wait), l.waitEnds
-	switch {
-	case wait < time.Second: // too short to read
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until := time.Now().Add(wait)
+	if wait < time.Second || until.Sub(l.waitEnds).Abs() < time.Second {
 		return
-	case l.screen.Rewrites:
-		l.stopWait = l.repeat(func() string {
-			if left := time.Until(until); left > 0 {
-				return fmt.Sprintf("%s: retrying in %s (Ctrl-C stops)", reason, Duration(left))
-			}
-			return ""
-		})
-	case until.Sub(previous).Abs() > time.Second: // not yet printed for another request
-		fmt.Fprintf(l.w, "%s: retrying in %s\n", reason, Duration(wait))
 	}
 	l.waitEnds = until
-}
-
-// EndWait removes the wait from the line.
-func (l *Line) EndWait() {
-	l.waiting.Lock()
-	defer l.waiting.Unlock()
-	l.stopWait()
-}
-
-// ShowElapsed shows for how many seconds a task of unknown length has been running. The
-// returned function ends it; calling it again does nothing.
-func ShowElapsed(w io.Writer, task string) (stop func()) {
-	began := time.Now()
-	return NewLine(w, ScreenOf(w)).repeat(func() string {
-		return fmt.Sprintf("%s (%.0f s)", task, time.Since(began).Seconds())
-	})
+	text := fmt.Sprintf("%s: retrying in %s", reason, Duration(wait))
+	if l.screen.Rewrites {
+		l.draw(text + " (Ctrl-C stops)")
+	} else {
+		fmt.Fprintln(l.w, text)
+	}
 }
 
 // Progress counts what a long command has done, and shows it in a line.
@@ -156,13 +95,8 @@ type Progress struct {
 	began, drawnAt time.Time
 }
 
-// NewProgress starts at 0 of total units, such as "pets", on a new line. A total of -1
-// means unknown.
-func NewProgress(w io.Writer, total int64, unit string) *Progress {
-	return NewLine(w, ScreenOf(w)).Progress(total, unit)
-}
-
-// Progress starts at 0 of total units in the line.
+// Progress starts at 0 of total units, such as "pets", in the line. A total of -1 means
+// unknown.
 func (l *Line) Progress(total int64, unit string) *Progress {
 	p := &Progress{line: l, unit: unit, total: total, began: time.Now()}
 	p.Add(0)
@@ -174,7 +108,7 @@ func (p *Progress) Add(n int) {
 	p.done += int64(n)
 	if now := time.Now(); now.Sub(p.drawnAt) >= drawEvery {
 		p.drawnAt = now
-		p.line.set(p.text())
+		p.line.Show(p.text())
 	}
 }
 
@@ -211,6 +145,6 @@ func (p *Progress) Rate() int64 {
 
 // Clear removes the line. The next Add shows it again.
 func (p *Progress) Clear() {
-	p.line.set("")
+	p.line.Show("")
 	p.drawnAt = time.Time{}
 }

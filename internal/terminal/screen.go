@@ -1,5 +1,5 @@
-// Package terminal prints the output of commands: tables, colours, progress and
-// countdowns on a terminal, plain lines in a pipe or a log.
+// Package terminal prints the output of commands: tables, colours and progress on a
+// terminal, plain lines in a pipe or a log.
 package terminal
 
 import (
@@ -57,7 +57,7 @@ func Interactive(in io.Reader, out io.Writer) bool {
 // Confirm asks a question and reports whether the answer was yes. Anything else is no.
 // If ctx ends first, it returns its error.
 func Confirm(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
-	fmt.Fprint(out, Wrap(question+" [y/N] ", ScreenOf(out).Width))
+	fmt.Fprint(out, question, " [y/N] ")
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(in).ReadString('\n')

@@ -50,42 +50,6 @@ func escapeJSON(text []byte) (escaped []byte) {
 	return escaped
 }
 
-// Wrap breaks text between words to fit a width in columns. A width of 0 leaves it on
-// one line, which is easier to search for. Lines that begin with two spaces are
-// commands to paste and stay unchanged.
-func Wrap(text string, width int) string {
-	if width == 0 {
-		return text
-	}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if !strings.HasPrefix(line, "  ") {
-			lines[i] = wrapLine(line, width)
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-func wrapLine(text string, width int) string {
-	var b strings.Builder
-	column := 0
-	for word := range strings.SplitSeq(text, " ") {
-		w := uniseg.StringWidth(word)
-		switch {
-		case column == 0:
-		case column+1+w > width:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += w
-	}
-	return b.String()
-}
-
 // cut shortens text to the given number of columns, with an ellipsis at the end.
 func cut(text string, width int) string {
 	if uniseg.StringWidth(text) <= width {

@@ -28,24 +28,6 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-func TestWrap(t *testing.T) {
-	for _, test := range []struct {
-		text  string
-		width int
-		want  string
-	}{
-		{"one two three", 0, "one two three"},
-		{"one two three", 7, "one two\nthree"},
-		{"one two three", 6, "one\ntwo\nthree"},
-		{"one two three", 13, "one two three"},
-		{"longer-than-the-screen it", 5, "longer-than-the-screen\nit"},
-	} {
-		if got := Wrap(test.text, test.width); got != test.want {
-			t.Errorf("%q on %d columns: got %q, want %q", test.text, test.width, got, test.want)
-		}
-	}
-}
-
 func TestVisible(t *testing.T) {
 	for _, test := range []struct{ text, want, json string }{
 		{"Rex", "Rex", "Rex"},

@@ -134,16 +134,8 @@ func (s *realServer) newKey(name string, perMinute int64) string {
 	return key.Secret
 }
 
-// program builds the program once and returns its path. TestMain removes it. It uses go
-// test's build flags, and so its build cache.
-var program = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(workDir, "animalstore")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "animalstore/cmd/animalstore").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build the program: %v\n%s", err, out)
-	}
-	return path, nil
-})
+// program builds the program once and returns its path. TestMain removes it.
+var program = sync.OnceValues(func() (string, error) { return testenv.Build(workDir) })
 
 // withoutSettings is the environment without settings of the program.
 func withoutSettings() []string {

@@ -1,20 +1,12 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"animalstore"
-	"animalstore/internal/db"
-	"animalstore/internal/db/sqlite"
-	"animalstore/internal/keys"
 	"animalstore/internal/photo/phototest"
 	"animalstore/internal/testenv"
 
@@ -27,10 +19,7 @@ import (
 func TestExamples(t *testing.T) {
 	testenv.Slow(t)
 	testenv.Need(t, "bash")
-	store := filepath.Join(t.TempDir(), "animalstore.db")
-	if err := fillStore(store); err != nil {
-		t.Fatal(err)
-	}
+	store := filledStore(t)
 	eachCommand(newCommand(), func(cmd *cobra.Command) {
 		if cmd.Example == "" {
 			return // TestHelpIsComplete reports that
@@ -50,7 +39,7 @@ func TestExamples(t *testing.T) {
 					line = untilStopped + line + "; test $? = 124"
 				}
 				if strings.HasPrefix(line, "animalstore serve") {
-					home.startAndStop(t, line)
+					home.startAndStop(line)
 				} else if out, err := home.command(line).CombinedOutput(); err != nil || strings.Contains(string(out), "request failed") {
 					t.Errorf("%s\ngot %v, want success:\n%s", line, err, out)
 				}
@@ -63,64 +52,37 @@ func TestExamples(t *testing.T) {
 }
 
 // untilStopped precedes a command that doesn't end.
-const untilStopped = "timeout 1 "
+const untilStopped = "timeout 0.5 "
 
 // needsOtherServer reports whether an example uses PostgreSQL or Redis.
 func needsOtherServer(line string) bool {
 	return strings.Contains(line, "postgres://") || strings.Contains(line, "redis://") || strings.Contains(line, "rediss://")
 }
 
-// fillStore creates a database with everything that the examples refer to: the
-// owner key and another one, twelve pets in category 7, three photos of the fifth,
-// orders for the last two, and a webhook with 27 deliveries.
-func fillStore(file string) error {
-	ctx, now := context.Background(), animalstore.At(time.Now())
-	store, err := sqlite.Open(ctx, file, sqlite.Options{})
-	if err != nil {
-		return err
+// fill creates everything that the examples refer to.
+const fill = `
+for n in $(seq 12); do animalstore pets create --name "Rex $n" --category 7; done
+animalstore orders create 11
+animalstore orders create 12
+animalstore pets photos add rex.jpg rex.jpg rex.jpg --pet 5
+animalstore categories create --name Fish -- -3
+animalstore keys create --name shop
+animalstore webhooks create --to ` + receiver + `
+for n in $(seq 27); do animalstore webhooks ping 1; done`
+
+// filledStore returns the file of a store with everything that the examples refer to.
+func filledStore(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s := mustStart(t, dir, "--webhook-networks", "127.0.0.0/8")
+	writeFile(t, filepath.Join(dir, "rex.jpg"), phototest.JPEG(phototest.Drawing(40, 30)))
+	cmd := exec.Command("bash", "-ec", fill)
+	cmd.Dir, cmd.Env = dir, s.command().Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	defer store.Close()
-	all := animalstore.Read | animalstore.Write | animalstore.Admin
-	for i, secret := range []string{ownerKey, keys.Mint(animalstore.Production)} {
-		k := animalstore.NewKey{Name: fmt.Sprintf("key %d", i), Plan: animalstore.PlanBusiness, Permissions: all, Environment: animalstore.Production}
-		if err := k.Validate(); err != nil {
-			return err
-		}
-		if _, err := store.CreateKey(ctx, k, keys.Hash(secret), now); err != nil {
-			return err
-		}
-	}
-	for i := range 12 {
-		pet := animalstore.NewPet{Name: fmt.Sprintf("Rex %d", i), CategoryID: 7, Status: animalstore.PetAvailable}
-		if _, _, err := store.CreatePet(ctx, pet, nil); err != nil {
-			return err
-		}
-	}
-	for _, pet := range []int64{11, 12} {
-		if _, _, err := store.PlaceOrder(ctx, pet, now, nil); err != nil {
-			return err
-		}
-	}
-	for range 3 {
-		picture := phototest.JPEG(phototest.Drawing(40, 30))
-		photo := db.NewPhoto{PetID: 5, ContentType: "image/jpeg", Width: 40, Height: 30, Image: picture, Thumbnail: picture, At: now}
-		if _, _, err := store.AddPhoto(ctx, photo, 1<<30, nil); err != nil {
-			return err
-		}
-	}
-	if _, err := store.PutCategory(ctx, animalstore.Category{ID: -3, Name: "Fish"}, func(*animalstore.Category) error { return nil }); err != nil {
-		return err
-	}
-	hook := animalstore.NewWebhook{URL: receiver, Types: animalstore.DefaultEventPatterns}
-	if _, err := store.CreateWebhook(ctx, hook, "whsec_dGVzdA==", now); err != nil {
-		return err
-	}
-	for range 27 {
-		if _, err := store.PingWebhook(ctx, 1, animalstore.WebhookPing, now); err != nil {
-			return err
-		}
-	}
-	return nil
+	s.stop(t)
+	return filepath.Join(dir, "animalstore.db")
 }
 
 // receiver is the address of webhooks here. Nothing listens there.
@@ -141,41 +103,41 @@ func newHome(t *testing.T, store string) *home {
 			t.Fatal(err)
 		}
 	}
-	copyFile(t, store, filepath.Join(h.dir, "animalstore.db"))
-	copyFile(t, store, filepath.Join(h.dir, "monday.db")) // a backup
+	h.copyStore("animalstore.db")
+	h.copyStore("monday.db") // a backup
 	for name, content := range map[string]string{
 		"key.txt":    "a-key-that-was-created-elsewhere\n",
 		"pets.csv":   "name,categoryId\nRex,7\n",
 		"pets.jsonl": `{"name":"Rex","categoryId":7}` + "\n",
 		"rex.jpg":    string(phototest.JPEG(phototest.Drawing(400, 300))),
 	} {
-		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(h.dir, name), []byte(content))
 	}
 	return h
 }
 
-func copyFile(t *testing.T, from, to string) {
+func writeFile(t *testing.T, path string, content []byte) {
 	t.Helper()
-	content, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, content, 0o666)
-	}
-	if err != nil {
+	if err := os.WriteFile(path, content, 0o666); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// copyStore copies the store to a file here.
+func (h *home) copyStore(name string) {
+	h.t.Helper()
+	content, err := os.ReadFile(h.store)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	writeFile(h.t, filepath.Join(h.dir, name), content)
 }
 
 // url is the address of a server on a copy of the store.
 func (h *home) url() string {
 	if h.server == nil {
-		copyFile(h.t, h.store, filepath.Join(h.dir, "served.db"))
-		var err error
-		if h.server, err = startServer(h.dir, "--listen", "127.0.0.1:0", "--database", "sqlite:served.db", "--webhook-networks", "127.0.0.0/8"); err != nil {
-			h.t.Fatal(err)
-		}
-		h.t.Cleanup(h.server.kill)
+		h.copyStore("served.db")
+		h.server = mustStart(h.t, h.dir, "--database", "sqlite:served.db", "--webhook-networks", "127.0.0.0/8")
 	}
 	return h.server.url
 }
@@ -205,18 +167,11 @@ func (h *home) command(line string) *exec.Cmd {
 }
 
 // startAndStop runs an example that serves until it is stopped.
-func (h *home) startAndStop(t *testing.T, line string) {
-	t.Helper()
-	cmd := h.command("exec " + line)
-	s, err := awaitServing(cmd)
+func (h *home) startAndStop(line string) {
+	h.t.Helper()
+	s, err := awaitServing(h.command("exec " + line))
 	if err != nil {
-		t.Errorf("%s\ngot %v, want a server", line, err)
-		return
+		h.t.Fatalf("%s\ngot %v, want a server", line, err)
 	}
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Wait(); err != nil {
-		t.Errorf("%s\ngot %v after SIGTERM, want success", line, err)
-	}
+	s.stop(h.t)
 }

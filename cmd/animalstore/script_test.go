@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/keys"
 	"animalstore/internal/photo/phototest"
+	"animalstore/internal/testenv"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -22,16 +25,21 @@ import (
 var update = flag.Bool("update", false, "rewrite the texts that tests compare with")
 
 // TestMain puts the program in PATH, for scripts and examples.
-func TestMain(m *testing.M) {
-	testscript.Main(sharedPostgres{m}, map[string]func(){"animalstore": main})
-}
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
-// sharedPostgres ends the PostgreSQL server that tests share.
-type sharedPostgres struct{ *testing.M }
-
-func (m sharedPostgres) Run() int {
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "animalstore-cmd-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		_, err = testenv.Build(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	defer pgtest.Close()
-	return m.M.Run()
+	return m.Run()
 }
 
 // TestScripts runs the command line as people do: see testdata/script. Longer
@@ -40,7 +48,7 @@ func (m sharedPostgres) Run() int {
 //
 //	exits CODE COMMAND…       runs a command that exits with that code
 //	used FILE KEY HOURS A R   adds usage HOURS ago: admitted and refused requests
-//	banned FILE KEY           bans a key
+//	banned FILE KEY [AHEAD]   bans a key, by a clock that is ahead
 //	opens FILE KEYFILE        checks that the secret in KEYFILE belongs to a live key
 //	serving FILE [FLAG…]      runs a server on that database, whose owner key is
 //	                          ownerKey, and sets the environment for its client
@@ -55,6 +63,7 @@ func (m sharedPostgres) Run() int {
 //	newer DATABASE            turns a database into one of a later version
 //	connected DATABASE        stays connected to PostgreSQL until the script ends
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       *update,
@@ -128,7 +137,6 @@ func used(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// banned DATABASE KEY [AHEAD] bans a key, by a clock that is ahead.
 func banned(ts *testscript.TestScript, _ bool, args []string) {
 	now := time.Now()
 	if len(args) > 2 {
@@ -147,10 +155,7 @@ func banned(ts *testscript.TestScript, _ bool, args []string) {
 func opens(ts *testscript.TestScript, neg bool, args []string) {
 	content, err := os.ReadFile(ts.MkAbs(args[1]))
 	ts.Check(err)
-	secret := string(content)
-	if n := len(secret); n > 0 && secret[n-1] == '\n' {
-		secret = secret[:n-1]
-	}
+	secret := strings.TrimSpace(string(content))
 	inStore(ts, args[0], func(store db.DB) error {
 		key, found, err := store.KeyByHash(context.Background(), keys.Hash(secret))
 		if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -41,47 +40,5 @@ func TestServeConfig(t *testing.T) {
 	}
 	if cfg.ACME == nil || cfg.ACME.Cache != "store.db.acme" {
 		t.Errorf("got %+v, want certificates next to the database", cfg.ACME)
-	}
-}
-
-// TestServeMistakes: everything that is wrong is reported at once, in the order of the help.
-func TestServeMistakes(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		wrong func(*serveFlags)
-		want  string // the flags in the message
-	}{
-		{"certificate", func(f *serveFlags) { f.CertFile = "cert.pem" }, "--tls-cert"},
-		{"backups", func(f *serveFlags) { f.backupEvery = "1ms" }, "--backup-every"},
-		{"no backups", func(f *serveFlags) { f.Backups.Keep = 0 }, "--backup-keep"},
-		{"backups of PostgreSQL", func(f *serveFlags) { f.Backups.Dir, f.Database = "backups", "postgres://db1/store" }, "--backup-dir"},
-		{"origins", func(f *serveFlags) { f.CORSOrigins = []string{"*"} }, "--cors-origins"},
-		{"environment", func(f *serveFlags) { f.environment = "test" }, "--environment"},
-		{"photos", func(f *serveFlags) { f.photosLimit = "10" }, "--photos-limit"},
-		{"retention", func(f *serveFlags) { f.eventsRetention = "1s" }, "--events-retention"},
-		{"no address", func(f *serveFlags) { f.Listen = "" }, "--listen"},
-		{"log", func(f *serveFlags) { f.logFormat = "xml" }, "--log-format"},
-		{"ops", func(f *serveFlags) { f.OpsListen = "8081" }, "--ops-listen"},
-		{"Redis", func(f *serveFlags) { f.Redis = "limits" }, "--redis"},
-		{"proxies", func(f *serveFlags) { f.proxies = []string{"ten"} }, "--trusted-proxies"},
-		{"networks", func(f *serveFlags) { f.webhookNetworks = []string{"ten"} }, "--webhook-networks"},
-		{"several", func(f *serveFlags) { f.logFormat, f.Listen, f.Backups.Keep = "xml", "", 0 }, "--backup-keep --listen --log-format"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := defaultServeFlags()
-			test.wrong(&f)
-			_, err := f.config(io.Discard)
-			if err == nil {
-				t.Fatalf("got no error, want one about %s", test.want)
-			}
-			rest := err.Error()
-			for flag := range strings.FieldsSeq(test.want) {
-				_, after, found := strings.Cut(rest, flag)
-				if !found {
-					t.Errorf("got %v\nwant %s in it", err, test.want)
-				}
-				rest = after
-			}
-		})
 	}
 }

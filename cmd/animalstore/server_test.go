@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"animalstore/internal/testenv"
@@ -75,9 +76,51 @@ func awaitServing(cmd *exec.Cmd) (*serverProcess, error) {
 	}
 }
 
+// command is one that calls the server with the owner key.
+func (s *serverProcess) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("animalstore", args...)
+	cmd.Env = append(os.Environ(), keyVariable+"="+ownerKey, "ANIMALSTORE_URL="+s.url)
+	return cmd
+}
+
+// mustRun runs a command that calls the server, and returns its output.
+func (s *serverProcess) mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	var notes strings.Builder
+	cmd := s.command(args...)
+	cmd.Stderr = &notes
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%q: %v: %s", args, err, notes.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// mustStart starts a server in dir that is killed when the test ends.
+func mustStart(t *testing.T, dir string, args ...string) *serverProcess {
+	t.Helper()
+	s, err := startServer(dir, append([]string{"--listen", "127.0.0.1:0"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	return s
+}
+
 func (s *serverProcess) kill() {
 	s.cmd.Process.Kill()
 	s.cmd.Wait()
+}
+
+// stop stops the server as a service manager does.
+func (s *serverProcess) stop(t *testing.T) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("got %v after SIGTERM, want success", err)
+	}
 }
 
 func serving(ts *testscript.TestScript, neg bool, args []string) {

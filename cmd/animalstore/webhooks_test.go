@@ -4,11 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,11 +22,7 @@ type received struct {
 // signed with the secret that the command prints, until Ctrl-C.
 func TestWebhooksListen(t *testing.T) {
 	t.Parallel()
-	server, err := startServer(t.TempDir(), "--listen", "127.0.0.1:0", "--webhook-networks", "127.0.0.0/8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.kill()
+	server := mustStart(t, t.TempDir(), "--webhook-networks", "127.0.0.0/8")
 	arrived := make(chan received, 100)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -40,47 +32,14 @@ func TestWebhooksListen(t *testing.T) {
 		}
 	}))
 	defer receiver.Close()
-	env := append(os.Environ(), keyVariable+"="+ownerKey, "ANIMALSTORE_URL="+server.url)
-	run := func(args ...string) string {
-		t.Helper()
-		var notes strings.Builder
-		cmd := exec.Command("animalstore", args...)
-		cmd.Env, cmd.Stderr = env, &notes
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%q: %v: %s", args, err, notes.String())
-		}
-		return strings.TrimSpace(string(out))
-	}
-	secrets := map[string]string{"/server": run("webhooks", "create", "--to", receiver.URL+"/server", "--types", "pet.created")}
-
-	var shown lockedBuffer
-	listen := exec.Command("animalstore", "webhooks", "listen", "--forward-to", receiver.URL+"/listen", "--types", "pet.created")
-	listen.Env, listen.Stdout, listen.Stderr = env, &shown, &shown
-	if err := listen.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer listen.Process.Kill()
-	await := func(pattern string) (found []string) {
-		t.Helper()
-		testenv.Eventually(t, pattern+" is shown", func() bool {
-			found = regexp.MustCompile(pattern).FindStringSubmatch(shown.String())
-			return found != nil
-		})
-		return found
-	}
-	secrets["/listen"] = await(`(whsec_\S+)\nForwarding `)[1]
-
-	run("pets", "create", "--name", "Mia <3 & \u2028", "--category", "7")
-	await(`(?m)^\d+\t20\S+Z\tpet.created\tpet/1\t418\t\d+$`)
-	compareReceived(t, arrived, secrets)
-
-	if err := listen.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	listen.Wait()
-	if code := listen.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("got exit code %d, want 130:\n%s", code, shown.String())
+	secret := server.mustRun(t, "webhooks", "create", "--to", receiver.URL+"/server", "--types", "pet.created")
+	listen := startInBackground(t, server.command("webhooks", "listen", "--forward-to", receiver.URL+"/listen", "--types", "pet.created"))
+	own := listen.waitFor(`(whsec_\S+)\nForwarding `)[1]
+	server.mustRun(t, "pets", "create", "--name", "Mia <3 & \u2028", "--category", "7")
+	listen.waitFor(`(?m)^\d+\t20\S+Z\tpet.created\tpet/1\t418\t\d+$`)
+	compareReceived(t, arrived, map[string]string{"/server": secret, "/listen": own})
+	if code := listen.interrupt(); code != 130 {
+		t.Errorf("got exit code %d after Ctrl-C, want 130", code)
 	}
 }
 

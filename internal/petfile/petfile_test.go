@@ -161,34 +161,3 @@ func TestImportOfChangedFile(t *testing.T) {
 		t.Errorf("got %+v (%v), want everything sent again", r, err)
 	}
 }
-
-// TestOldJournalIsRefused: continuing could add pets twice once the server may have
-// forgotten which it added.
-func TestOldJournalIsRefused(t *testing.T) {
-	for _, test := range []struct {
-		age     time.Duration
-		refused bool
-	}{{maxAge - time.Minute, false}, {maxAge + time.Minute, true}, {100 * maxAge, true}} {
-		name := interrupted(t)
-		var state map[string]any
-		text, err := os.ReadFile(name + ".progress")
-		if err == nil {
-			err = json.Unmarshal(text, &state)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		state["updated"] = time.Now().Add(-test.age)
-		if text, err = json.Marshal(state); err == nil {
-			err = os.WriteFile(name+".progress", text, 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r recorder
-		_, err = importFile(t, name, &r)
-		if refused := errors.As(err, new(petfile.MismatchError)); refused != test.refused || refused && len(r.sent) > 0 {
-			t.Errorf("a journal %v old: got %v and sent %q, want it refused: %t", test.age, err, r.sent, test.refused)
-		}
-	}
-}

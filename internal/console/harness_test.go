@@ -41,7 +41,7 @@ func start(t *testing.T, change ...func(*server.Config)) *site {
 	s := &site{t: t, now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)}
 	cfg := server.Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0",
-		Hooks:           server.Hooks{Now: s.clock, NoBackground: true},
+		Hooks:           server.Hooks{Now: s.clock, NoBackground: true, NoSync: true},
 		TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		WebhookNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, // nothing is sent without background work
 		Timeouts:        server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: time.Minute},
@@ -323,7 +323,8 @@ func (s *site) left(secret string) int64 {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	res.Body.Close()
+	defer res.Body.Close()
+	io.Copy(io.Discard, res.Body) // so that the connection is used again
 	n, err := strconv.ParseInt(res.Header.Get("X-RateLimit-Remaining"), 10, 64)
 	if err != nil {
 		s.t.Fatal(err)

@@ -126,7 +126,7 @@ func TestFaces(t *testing.T) {
 	secret, _ := s.key("shop", everything, 1<<30)
 	b := s.browser()
 	b.signIn(secret)
-	for i := range 20 {
+	for i := range 3 {
 		pet := s.pet(fmt.Sprint("Rex ", i))
 		for range animalstore.MaxPhotos {
 			s.photo(pet.ID)
@@ -146,7 +146,7 @@ func TestFaces(t *testing.T) {
 		for _, m := range faces.FindAllStringSubmatch(p.body, -1) {
 			got = append(got, m[1])
 		}
-		if want := "191 181 171 161 151 141 131 121 111 101 91 81 71 61 51 41 31 21 11 1"; strings.Join(got, " ") != want {
+		if want := "21 11 1"; strings.Join(got, " ") != want {
 			t.Errorf("%s: got the photos %s, want %s", path, got, want)
 		}
 	}

@@ -97,7 +97,7 @@ func TestRefusedFiles(t *testing.T) {
 		file{"html.jpg", "image/jpeg", []byte("<!doctype html>")},
 		pngFile,
 	)
-	p.want(t, "refused", http.StatusUnsupportedMediaType, "2 photos were added. 9 files weren’t added.", "<bdi>&lt;b&gt;both.jpg</bdi>: ")
+	p.want(t, "refused", http.StatusUnsupportedMediaType, "<bdi>&lt;b&gt;both.jpg</bdi>: ")
 	for _, name := range []string{"page.html", "page.jpg", "moving.gif", "large.png", "cut.png", "empty.jpg", "png.jpg", "html.jpg"} {
 		p.want(t, "refused", http.StatusUnsupportedMediaType, "<bdi>"+name+"</bdi>: ")
 	}
@@ -109,13 +109,10 @@ func TestRefusedFiles(t *testing.T) {
 		many = append(many, jpegFile.as(fmt.Sprint("file ", i), "image/jpeg"))
 	}
 	p = b.upload(pet.ID, many...)
-	p.want(t, "too many", http.StatusConflict, "8 photos were added. 4 files weren’t added.", "<bdi>file 8</bdi>", "<bdi>file 11</bdi>")
-
-	other := s.pet("Max")
-	for len(many) < 40 {
-		many = append(many, file{"note", "text/plain", nil})
+	p.want(t, "too many", http.StatusConflict, "<bdi>file 8</bdi>", "<bdi>file 11</bdi>")
+	if got := b.gallery(pet.ID); len(got) != animalstore.MaxPhotos {
+		t.Errorf("got the photos %q, want %d", got, animalstore.MaxPhotos)
 	}
-	b.send(fmt.Sprint("/console/pets/", other.ID, "/photos"), "", many[12:]...).want(t, "very many", http.StatusUnsupportedMediaType, "20 files weren’t")
 }
 
 // TestUploadOnce: a form with photos that is sent twice adds them once.
@@ -135,36 +132,6 @@ func TestUploadOnce(t *testing.T) {
 	b.send(path+"/photos", once, pngFile.as(jpegFile.name, "image/png")).want(t, "another file", http.StatusUnprocessableEntity)
 }
 
-// TestUploadGuards: nothing is stored for another site, without a session, or without the
-// permission.
-func TestUploadGuards(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	pet := s.pet("Rex")
-	added := s.photo(pet.ID)
-	path := fmt.Sprint("/console/pets/", pet.ID)
-	remove := fmt.Sprint(path, "/photos/", added.ID, "/remove")
-	b, reader := s.signedIn(everything), s.signedIn(animalstore.Read)
-	before := s.content()
-	for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Origin": {"https://elsewhere.example"}}} {
-		b.header = header
-		b.send(path+"/photos", "", jpegFile).want(t, "another site adds", http.StatusForbidden)
-		b.post(remove, nil).want(t, "another site removes", http.StatusForbidden)
-	}
-	s.browser().send(path+"/photos", "", jpegFile).want(t, "signed out", http.StatusUnauthorized, `name="next" value="`+path+`"`)
-	page := reader.get(path)
-	page.want(t, "read only", http.StatusOK, "Photo 1 of Rex")
-	if strings.Contains(page.body, "/photos\"") || strings.Contains(page.body, "/remove") {
-		t.Errorf("a key that may only read gets forms:\n%s", page.body)
-	}
-	reader.send(path+"/photos", "", jpegFile).want(t, "read only", http.StatusForbidden)
-	if after := s.content(); after != before {
-		t.Errorf("the store changed from\n%s\nto\n%s", before, after)
-	}
-	writer := s.signedIn(animalstore.Write)
-	writer.send(path+"/photos", "", jpegFile).wantMoved(t, "write only", "/console/pets/new").wantDone(t, "photo-added")
-}
-
 // TestUploadMemory: only files may be large, because everything else is kept in memory.
 func TestUploadMemory(t *testing.T) {
 	t.Parallel()
@@ -173,7 +140,7 @@ func TestUploadMemory(t *testing.T) {
 	path := fmt.Sprint("/console/pets/", s.pet("Rex").ID, "/photos")
 	large := strings.Repeat("a", 100_000)
 	b.post(path, url.Values{"photo": {large}}).want(t, "not multipart", http.StatusRequestEntityTooLarge)
-	b.send(path, "", jpegFile, pngFile.as(large, "image/png")).want(t, "a long header", http.StatusBadRequest, "One photo was added.")
+	b.send(path, "", jpegFile, pngFile.as(large, "image/png")).want(t, "a long header", http.StatusBadRequest)
 	larger := file{"larger.jpg", "image/jpeg", append(slices.Clone(jpegFile.content), large...)}
 	b.send(path, "", larger, larger).wantDone(t, "photos-added")
 }
@@ -189,7 +156,7 @@ func TestUploadOverLimit(t *testing.T) {
 	b.signIn(secret)
 	path := fmt.Sprint("/console/pets/", pet.ID)
 	p := b.send(path+"/photos", "", jpegFile, pngFile, webpFile, jpegFile)
-	p.want(t, "over the limit", http.StatusTooManyRequests, "2 photos were added. 2 files weren’t added.")
+	p.want(t, "over the limit", http.StatusTooManyRequests)
 	s.signedIn(everything).get(path).want(t, "those before", http.StatusOK, "Photo 2 of Rex")
 }
 
@@ -271,7 +238,7 @@ func TestBrokenUpload(t *testing.T) {
 	contentType, body := multipartForm("", jpegFile, pngFile)
 	for what, end := range map[string]int{"in a file": len(body) - 200, "in the boundary": len(body) - 20} {
 		p := b.sendBody(path+"/photos", contentType, bytes.NewReader(body[:end]))
-		p.want(t, what, http.StatusBadRequest, "One photo was added. One file wasn’t added.", "<bdi>rex.png</bdi>: ")
+		p.want(t, what, http.StatusBadRequest, "<bdi>rex.png</bdi>: ")
 	}
 	if got := b.gallery(pet.ID); len(got) != 2 {
 		t.Errorf("got the photos %q, want the first file of each form", got)

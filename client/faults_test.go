@@ -3,17 +3,14 @@ package client_test
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
 
 	"animalstore/client"
 	"animalstore/client/clienttest"
-	"animalstore/internal/testenv"
 )
 
 // fault is one way in which a request can fail between client and service.
@@ -129,33 +126,6 @@ func TestOneFault(t *testing.T) {
 					t.Errorf("%s: got %v, want success after one fault", w.what, err)
 				}
 			}
-		}
-	})
-}
-
-// TestManyFaults runs many goroutines with many faults and compares the client's reports
-// with the store.
-func TestManyFaults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		names := slices.Sorted(maps.Keys(faults))
-		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(func(service http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.UserAgent() == clean || rand.IntN(2) == 0 {
-					service.ServeHTTP(w, r)
-					return
-				}
-				faults[names[rand.IntN(len(names))]](w, r, service)
-			})
-		}))
-		err := inParallel(8, testenv.Count(60, 4_000), func(i int) error {
-			change := changes[rand.IntN(len(changes))]
-			w := &world{t: t, clean: store.NewClient(store.Key, client.WithUserAgent(clean)), number: i, what: change.name}
-			w.prepare()
-			w.verify(change, change.make(w, store.Client))
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -5,12 +5,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // findStrayErrors expects every error response to have the body Error, to list
 // its codes under x-codes, and to use only these in its examples. Clients see any
 // string as a code, so that codes can be added. Two codes belong to no operation.
-func findStrayErrors(doc document) (wrong []string) {
+func findStrayErrors(doc *openapi3.T) (wrong []string) {
 	codes := []any{"route_not_found", "method_not_allowed"}
 	for _, code := range codes {
 		if !strings.Contains(doc.Info.Description, "`"+code.(string)+"`") {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestDocument(t *testing.T) {
-	doc, err := parse(YAML)
+	doc, err := openapi3.NewLoader().LoadFromData(YAML)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestDocument(t *testing.T) {
 }
 
 // operations yields each operation under its method and path.
-func operations(doc document) iter.Seq2[string, *openapi3.Operation] {
+func operations(doc *openapi3.T) iter.Seq2[string, *openapi3.Operation] {
 	return func(yield func(string, *openapi3.Operation) bool) {
 		for _, path := range doc.Paths.InMatchingOrder() {
 			methods := doc.Paths.Value(path).Operations()
@@ -47,7 +47,7 @@ type documentation struct {
 }
 
 // documented yields every parameter, header and body of every operation.
-func documented(doc document) iter.Seq2[string, documentation] {
+func documented(doc *openapi3.T) iter.Seq2[string, documentation] {
 	all := map[string]documentation{}
 	body := func(where, description string, content openapi3.Content) {
 		all[where] = documentation{description: description}

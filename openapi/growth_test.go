@@ -1,0 +1,67 @@
+package openapi
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// interfaceNames are the schemas that the interface names, and the other inputs named
+// alike.
+var interfaceNames = []string{"NewPet", "Pet", "Pets", "PetStatus", "Error", "NewOrder", "NewCategory", "NewKey", "NewWebhook"}
+
+func TestSchemaNames(t *testing.T) {
+	schemas := at(today(), "components", "schemas")
+	for _, name := range interfaceNames {
+		if schemas[name] == nil {
+			t.Errorf("got no schema %s", name)
+		}
+	}
+}
+
+// TestDocumentCanGrow: generated clients accept fields and codes that are added later.
+// make interop runs the generators.
+func TestDocumentCanGrow(t *testing.T) {
+	for path, value := range objects("", today()) {
+		if value["additionalProperties"] != nil {
+			t.Errorf("%s: got additionalProperties, want an object that may gain fields", path)
+		}
+	}
+	codes := at(today(), "components", "schemas", "ErrorCode")
+	if codes["enum"] != nil || codes["const"] != nil || codes["x-extensible-enum"] == nil {
+		t.Error("got a closed list of codes, want x-extensible-enum")
+	}
+}
+
+// objects yields every object of the document under its path, except examples.
+func objects(path string, value any) iter.Seq2[string, object] {
+	return func(yield func(string, object) bool) {
+		switch v := value.(type) {
+		case object:
+			if !yield(path, v) {
+				return
+			}
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				if key == "example" || key == "examples" {
+					continue
+				}
+				for p, o := range objects(strings.TrimPrefix(path+"/"+key, "/"), v[key]) {
+					if !yield(p, o) {
+						return
+					}
+				}
+			}
+		case []any:
+			for i, item := range v {
+				for p, o := range objects(fmt.Sprintf("%s/%d", path, i), item) {
+					if !yield(p, o) {
+						return
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/photo/phototest"
+)
+
+// pipes is a listener for net.Pipe connections, whose clock synctest controls.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+func (pipes) Close() error   { return nil }
+
+// SetDeadline ends Accept.
+func (p pipes) SetDeadline(time.Time) error { close(p); return nil }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	client, far := net.Pipe()
+	p <- far
+	return client, nil
+}
+
+// runInBubble runs a server with the timeouts of the product in a bubble of synctest.
+func runInBubble(t *testing.T) (*running, pipes) {
+	t.Helper()
+	cfg, network := localConfig(t), make(pipes)
+	cfg.Listener, cfg.Timeouts, cfg.Hooks.NoBackground = network, DefaultTimeouts, true
+	return run(t, cfg), network
+}
+
+// TestSlowClients: a client that never finishes its request can't hold its connection
+// forever.
+func TestSlowClients(t *testing.T) {
+	for name, test := range map[string]struct {
+		sent string
+		want time.Duration
+	}{
+		"silent":        {"", 5 * time.Second},
+		"half a header": {"GET /v1/pets HTTP/1.1\r\nHost: a\r\n", 5 * time.Second},
+		"half a body":   {"POST /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{", 9 * time.Second},
+		"idle":          {"GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n", 60 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, network := runInBubble(t)
+				client, _ := network.dial(t.Context(), "", "")
+				began := time.Now()
+				if test.sent != "" { // a pipe would deliver an empty write
+					io.WriteString(client, test.sent)
+				}
+				io.Copy(io.Discard, client)
+				if took := time.Since(began); took < test.want || took > test.want+time.Second {
+					t.Errorf("the connection was closed after %v, want %v", took, test.want)
+				}
+				client.Close()
+			})
+		})
+	}
+}
+
+// slowly is a body that arrives in pieces.
+type slowly struct {
+	rest  []byte
+	piece int
+}
+
+func (s *slowly) Read(p []byte) (int, error) {
+	if len(s.rest) == 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(5 * time.Second)
+	n := copy(p[:min(len(p), s.piece)], s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// TestSlowUpload: a picture may take longer to arrive than any other request, and its
+// response longer than others.
+func TestSlowUpload(t *testing.T) {
+	picture := phototest.JPEG(phototest.Drawing(300, 200))
+	synctest.Test(t, func(t *testing.T) {
+		s, network := runInBubble(t)
+		owner, err := s.CreateOwnerKey(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.DB().CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://store.test/v1/pets/1/photos", &slowly{picture, len(picture)/8 + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+owner.Secret)
+		req.Header.Set("Content-Type", "image/jpeg")
+		transport := &http.Transport{DialContext: network.dial}
+		defer transport.CloseIdleConnections()
+		res, err := transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusCreated || !bytes.Contains(body, []byte(`"width":300`)) {
+			t.Errorf("got %d %s, %v, want 201", res.StatusCode, body, err)
+		}
+	})
+}

@@ -252,7 +252,7 @@ func FuzzSame(f *testing.F) {
 	s := newSame(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > maxSimple {
-			t.Skip("longer than the buffer")
+			return // longer than the buffer
 		}
 		s.check(t, text)
 		if i := len(text) / 2; i > 0 {

@@ -19,8 +19,8 @@ func TestWalk(t *testing.T) {
 // runWalk makes the walk with one client.
 func runWalk(t *testing.T, a *adapter) {
 	walk := loadWalk(t)
-	server := startReal(t)
-	o := walk.steps(t, a, places{"server": server.url})
+	url := startReal(t)
+	o := walk.steps(t, a, places{"server": url})
 	for _, wrong := range walk.check(o) {
 		t.Error(wrong)
 	}

@@ -202,7 +202,7 @@ func TestBackupOnAFullDisk(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
 	database := newDatabase(t)
-	if r := run(t, "seed", "--pets", "40000", "--database", "sqlite:"+database); r.code != 0 {
+	if r := run(t, "seed", "--pets", "20000", "--database", "sqlite:"+database); r.code != 0 {
 		t.Fatalf("seed: %+v", r)
 	}
 	file := filepath.Join(tmpfs(t, 1<<20), "copy.db")

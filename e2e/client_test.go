@@ -15,6 +15,7 @@ import (
 	"time"
 
 	goclient "animalstore/client"
+	"animalstore/internal/testenv"
 )
 
 // pet is a pet as a client sees it. It isn't the domain's type, because this package
@@ -36,7 +37,7 @@ type client struct {
 func newClient(t testing.TB, s *server, key string) *client {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &client{url: s.url, key: key, http: &http.Client{Transport: transport, Timeout: 30 * time.Second}}
+	return &client{url: s.url, key: key, http: &http.Client{Transport: transport, Timeout: testenv.Deadline}}
 }
 
 // response is an HTTP response with its whole body.
@@ -200,14 +201,14 @@ func dial(t testing.TB, s *server) *rawConn {
 
 func tryDial(s *server) (*rawConn, error) {
 	scheme, addr, _ := strings.Cut(s.url, "://")
-	c, err := net.DialTimeout("tcp", addr, 10*time.Second)
+	c, err := net.DialTimeout("tcp", addr, testenv.Deadline)
 	if err != nil {
 		return nil, err
 	}
 	if scheme == "https" { // the handshake comes with the first request
 		c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
 	}
-	c.SetDeadline(time.Now().Add(60 * time.Second))
+	c.SetDeadline(time.Now().Add(testenv.Deadline))
 	return &rawConn{Conn: c, r: bufio.NewReader(c)}, nil
 }
 

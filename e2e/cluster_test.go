@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -82,14 +81,6 @@ type shoppers struct {
 // pause is how long a client waits between requests in tests that aren't about load,
 // because other tests need the processor too.
 const pause = 10 * time.Millisecond
-
-// breather returns pause, or 0 in a soak.
-func breather() time.Duration {
-	if testenv.Soak {
-		return 0
-	}
-	return pause
-}
 
 func startShoppers(t *testing.T, instances []*instance, key string, clients int, tolerate ...string) *shoppers {
 	t.Helper()
@@ -203,122 +194,34 @@ func (in *instance) mustStillRun(t *testing.T) {
 	}
 }
 
-// TestClusterKill repeatedly kills one of three instances under load. No write is lost
-// or made twice, and clients of the other instances don't notice.
-func TestClusterKill(t *testing.T) {
-	testenv.OnlySoak(t, "kills instances 200 times")
-	t.Parallel()
-	database := pgtest.Shared(t).NewDatabase(t, "")
-	instances := startInstances(t, 3, database)
-	load := startShoppers(t, instances, loadKey(t, database), 8)
-	for round := range 200 {
-		victim := instances[round%len(instances)]
-		load.awaitMore(int64(20 + round%3*10)) // a different moment in each round
-		victim.goDown()
-		victim.kill()
-		load.awaitMore(20)
-		victim.start(t, database)
-	}
-	load.awaitMore(20)
-	load.stop()
-	if load.retried.Load() == 0 {
-		t.Error("nothing had to be sent again: the test proves nothing")
-	}
-}
-
-// TestClusterRollingRestart restarts three instances under load, one after the other. A
-// client that reconnects when told to, or uses another instance when refused, never
-// sees a request fail.
-func TestClusterRollingRestart(t *testing.T) {
+// TestRestarts kills and stops instances under load. No write is lost or made twice, and
+// clients of the other instances don't notice.
+func TestRestarts(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
-	const clients = 12
-	rounds := testenv.Count(1, 30)
-	database := pgtest.Shared(t).NewDatabase(t, "")
-	instances := startInstances(t, 3, database)
-	var servers []*server // with fixed addresses
-	for _, in := range instances {
-		servers = append(servers, in.server)
-	}
-	key := loadKey(t, database)
-	var answered, moved atomic.Int64
-	acknowledged := make([][]pet, clients)
-	stopping := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range clients {
-		wg.Go(func() {
-			var conn *rawConn
-			at := i
-			for n := 0; ; n++ {
-				select {
-				case <-stopping:
-					return
-				case <-time.After(breather()):
-				}
-				write := n%2 == 0
-				name := fmt.Sprintf("client %d, number %d", i, n)
-				a, closes, err := request(servers[at%3], &conn, key, write, name)
-				switch {
-				case err == errRefused:
-					conn, at = nil, at+1
-					moved.Add(1)
-					time.Sleep(time.Millisecond)
-					continue
-				case err != nil:
-					t.Errorf("client %d: a request was cut off: %v", i, err)
-					return
-				case write && a.status != 201, !write && a.status != 200:
-					t.Errorf("client %d: got %d %s", i, a.status, a.body)
-					return
-				}
-				if write {
-					p, err := decodePet(a.body)
-					if err != nil {
-						t.Error(err)
-					}
-					acknowledged[i] = append(acknowledged[i], p)
-				}
-				answered.Add(1)
-				if closes {
-					conn.Close()
-					conn, at = nil, at+1
-					moved.Add(1)
-				}
+	onEachEngine(t, func(t *testing.T, database string, count int) {
+		instances := startInstances(t, count, database)
+		load := startShoppers(t, instances, loadKey(t, database), 8, "shutting_down")
+		for round := range testenv.Count(4, 200) {
+			victim := instances[round%len(instances)]
+			load.awaitMore(int64(20 + round%3*10)) // a different moment in each round
+			victim.goDown()
+			if round%2 == 0 {
+				victim.kill()
+			} else {
+				victim.stop()
 			}
-		})
-	}
-	more := func() {
-		before := answered.Load()
-		testenv.Eventually(t, "requests are answered", func() bool { return answered.Load() > before+10*clients })
-	}
-	for range rounds {
-		for _, in := range instances {
-			more()
-			in.signal(syscall.SIGTERM)
-			if code := in.wait(); code != 0 {
-				t.Errorf("exit code %d, want 0.\n%s", code, in.output())
+			if count > 1 {
+				load.awaitMore(20)
 			}
-			more()
-			in.start(t, database)
+			victim.start(t, database)
 		}
-	}
-	more()
-	close(stopping)
-	wg.Wait()
-	all := newLedger()
-	for _, some := range acknowledged {
-		for _, p := range some {
-			if err := all.add(p); err != nil {
-				t.Error(err)
-			}
+		load.awaitMore(20)
+		load.stop()
+		if load.retried.Load() == 0 {
+			t.Error("nothing had to be sent again: the test proves nothing")
 		}
-	}
-	if n, which := all.missing(newClient(t, instances[0].server, key).allPets(t, 0), 0); n > 0 {
-		t.Errorf("%d of %d acknowledged pets are lost, such as %q", n, len(all.pets), which)
-	}
-	if moved.Load() < int64(clients) {
-		t.Errorf("clients moved %d times: the load is too light", moved.Load())
-	}
+	})
 }
 
 // startPair starts PostgreSQL with a synchronous standby. The URL leads to a database

@@ -51,9 +51,7 @@ func injections() (all []injection) {
 	if !testenv.Soak {
 		return []injection{
 			{calls: syncCalls, errno: "EIO", when: "2+"},
-			{calls: writeCalls, errno: "EIO", when: "40+"},
 			{calls: writeCalls, errno: "ENOSPC", when: "40+"},
-			{calls: writeCalls, errno: "EIO", when: "20", newFile: true},
 		}
 	}
 	for _, errno := range []string{"EIO", "ENOSPC"} {
@@ -151,7 +149,7 @@ func (f injection) loadUntilFault(t *testing.T, s *server, key, trace string) []
 	responses := func() int64 { return l.acknowledged.Load() + int64(l.refusals()["storage_full"]) }
 	begun := time.Now()
 	testenv.Eventually(t, "the load meets the fault", func() bool {
-		return s.ended() || wasInjected(trace) || (testenv.Soak || f.newFile) && time.Since(begun) > 10*time.Second
+		return s.ended() || wasInjected(trace) || testenv.Soak && time.Since(begun) > 10*time.Second
 	})
 	enough := responses() + 100
 	testenv.Eventually(t, "some more responses", func() bool { return s.ended() || responses() >= enough })

@@ -12,7 +12,7 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestNoResponseBeforeTheDisk watches the system calls of a server under load. A 201
+// TestNoResponseBeforeTheDisk traces the system calls of a server under load. A 201
 // response may be sent only after an fsync of the log that began when the whole
 // transaction with that pet was written, including its commit mark.
 func TestNoResponseBeforeTheDisk(t *testing.T) {
@@ -32,7 +32,7 @@ func TestNoResponseBeforeTheDisk(t *testing.T) {
 	s.stop()
 	s.awaitTrace(trace)
 
-	w := diskWatch{saved: map[string]*transaction{}, answered: map[string]bool{}, open: &transaction{}}
+	w := walTrace{saved: map[string]*transaction{}, answered: map[string]bool{}, open: &transaction{}}
 	readTrace(t, trace, w.see)
 	for _, p := range acknowledged {
 		name := tracedName.FindString(p.Name)
@@ -57,8 +57,8 @@ type transaction struct {
 	syncing bool // an fsync began after it was written
 }
 
-// diskWatch follows the write-ahead log through a trace.
-type diskWatch struct {
+// walTrace follows the write-ahead log through a trace.
+type walTrace struct {
 	open     *transaction            // being written
 	waiting  []*transaction          // written, not yet on disk
 	saved    map[string]*transaction // the first one with a pet, by name
@@ -69,7 +69,7 @@ type diskWatch struct {
 	commit   bool // the page that comes next is the last of its transaction
 }
 
-func (w *diskWatch) see(e syscallEvent) {
+func (w *walTrace) see(e syscallEvent) {
 	log := strings.HasSuffix(e.file, "-wal")
 	switch e.call {
 	case "pwrite64":
@@ -90,7 +90,7 @@ func (w *diskWatch) see(e syscallEvent) {
 // write follows the format of SQLite's log: a header of 32 bytes, then for each page a
 // header of 24 bytes and the page. The header of a transaction's last page contains the
 // size of the database after it; in the others it is 0.
-func (w *diskWatch) write(e syscallEvent) {
+func (w *walTrace) write(e syscallEvent) {
 	content := e.content()
 	switch len(content) {
 	case 32:
@@ -112,7 +112,7 @@ func (w *diskWatch) write(e syscallEvent) {
 	}
 }
 
-func (w *diskWatch) sync(e syscallEvent) {
+func (w *walTrace) sync(e syscallEvent) {
 	var waiting []*transaction
 	for _, tx := range w.waiting {
 		tx.syncing = tx.syncing || e.begins
@@ -123,7 +123,7 @@ func (w *diskWatch) sync(e syscallEvent) {
 	w.waiting = waiting
 }
 
-func (w *diskWatch) response(name string) {
+func (w *walTrace) response(name string) {
 	w.answered[name] = true
 	switch tx := w.saved[name]; {
 	case tx == nil:

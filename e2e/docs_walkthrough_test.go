@@ -15,7 +15,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/testenv"
@@ -55,17 +54,13 @@ func awaitUsualPorts(t *testing.T) {
 	t.Helper()
 	usualPorts.Lock()
 	t.Cleanup(usualPorts.Unlock)
-	// The server of the previous session may not be completely gone.
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	testenv.Eventually(t, "the documents' port is free", func() bool {
 		l, err := net.Listen("tcp", "127.0.0.1:8080")
 		if err == nil {
 			l.Close()
-			return
 		}
-		if time.Now().After(deadline) {
-			testenv.Missing(t, "the documents' port is taken and no network namespace can be made: %v", err)
-		}
-	}
+		return err == nil
+	})
 }
 
 // preamble makes the shell strict, and saves the environment for new terminals.

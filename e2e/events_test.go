@@ -204,7 +204,6 @@ func TestFollowersOutlastTimeouts(t *testing.T) {
 			s := start(t, test.options...)
 			c := newClient(t, s, s.ownerKey())
 			c.http = trusts(roots)
-			c.http.Timeout = time.Minute
 			if test.protocol == "HTTP/2.0" {
 				c.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
 			}
@@ -238,7 +237,7 @@ func TestFollowersOutlastTimeouts(t *testing.T) {
 				if e.Type != animalstore.PetCreated {
 					t.Errorf("got %s, want the event of the pet", e.Type)
 				}
-			case <-time.After(time.Minute):
+			case <-time.After(testenv.Deadline):
 				t.Error("the stream is silent")
 			}
 			res, err := c.http.Get(c.url + "/v1/events")

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"animalstore/internal/testenv"
 )
@@ -28,7 +27,7 @@ func (s *server) ops(path string) (status int, body string) {
 	if m == nil {
 		s.t.Fatalf("the log doesn't say where the metrics are:\n%s", s.stderr)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testenv.Deadline}
 	resp, err := client.Get("http://" + m[1] + path)
 	if err != nil {
 		s.t.Fatal(err)

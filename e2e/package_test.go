@@ -1,3 +1,5 @@
+//go:build linux
+
 package e2e
 
 import (
@@ -6,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/testenv"
 )
 
@@ -221,7 +223,7 @@ func TestImage(t *testing.T) {
 	if out, err := exec.Command("tar", "--numeric-owner", "-xpzf", layer, "-C", root).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	address := freeAddress(t)
+	address := pgtest.FreeAddress(t)
 	inside := func(argv ...string) *exec.Cmd {
 		cmd := exec.Command("chroot", append([]string{"--userspec=" + c.User, root}, argv...)...)
 		cmd.Env = append(slices.Clone(c.Env), "ANIMALSTORE_LISTEN="+address, "ANIMALSTORE_OPS_LISTEN=")
@@ -248,17 +250,6 @@ func TestImage(t *testing.T) {
 	if bundle := contents(root + "/etc/ssl/certs/ca-certificates.crt"); strings.Count(bundle, "BEGIN CERTIFICATE") < 50 {
 		t.Error("the image has no certificates to trust")
 	}
-}
-
-// freeAddress is an address that nothing listens on at the moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func parse(t *testing.T, text []byte, value any) {

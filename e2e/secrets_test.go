@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,20 +22,11 @@ import (
 func TestSecretsStaySecret(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
-	for _, format := range []string{"text", "json"} {
-		t.Run(format, func(t *testing.T) {
-			t.Parallel()
-			testSecrets(t, format)
-		})
-	}
-}
-
-func testSecrets(t *testing.T, format string) {
 	const owner, imported, redisPassword = "canary-owner-0wn3r0wn3r0wn3r", "canary-import-1mp0rt1mp0rt1mp0rt", "canary-redis-r3d1sr3d1sr3d1s"
 	database := newDatabase(t)
 	r := newHookReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
 	s := start(t, append(r.trusted(), onDatabase(database), withOps(), withEnv("ANIMALSTORE_OWNER_KEY="+owner),
-		withArgs("--access-log", "--log-format", format, "--redis", "redis://user:"+redisPassword+"@127.0.0.1:1/0"))...)
+		withArgs("--access-log", "--redis", "redis://user:"+redisPassword+"@127.0.0.1:1/0"))...)
 
 	var said bytes.Buffer // by commands and in responses
 	minted := newKey(t, database, "--name", "minted", "--plan", "free")
@@ -84,13 +74,6 @@ func testSecrets(t *testing.T, format string) {
 	}
 	for _, file := range files { // they contain the secrets of webhooks, as SECURITY.md says
 		wantNone(t, file, string(mustRead(t, file)), keys, []string{redisPassword})
-	}
-	if format == "json" {
-		for line := range strings.Lines(places["log"]) {
-			if !json.Valid([]byte(line)) {
-				t.Errorf("not JSON: %s", line)
-			}
-		}
 	}
 }
 

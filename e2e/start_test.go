@@ -75,29 +75,6 @@ func TestFirstRun(t *testing.T) {
 	}
 }
 
-// TestOwnerKeySettings: an owner key from the environment works and isn't printed, and
-// a server may be told to create none.
-func TestOwnerKeySettings(t *testing.T) {
-	testenv.Slow(t)
-	t.Parallel()
-	const given = "a-secret-of-my-own-0123456789"
-	s := start(t, withEnv("ANIMALSTORE_OWNER_KEY="+given))
-	wantStatus(t, newClient(t, s, given).get(t, "/v1/pets"), 200, "")
-	s.stop()
-	if strings.Contains(s.output(), given) || s.stdout.String() != "" {
-		t.Errorf("a key from the environment must not be printed.\n%s", s.output())
-	}
-
-	s = start(t, withEnv("ANIMALSTORE_CREATE_OWNER_KEY=false"))
-	s.stop()
-	if s.stdout.String() != "" {
-		t.Errorf("want nothing on standard output.\n%s", s.output())
-	}
-	if r := run(t, "keys", "list", "--json", "--database", "sqlite:"+s.database); r.code != 0 || strings.TrimSpace(r.stdout) != "[]" {
-		t.Errorf("keys: %+v, want none", r)
-	}
-}
-
 // TestNotifyReady listens where systemd would.
 func TestNotifyReady(t *testing.T) {
 	testenv.Slow(t)

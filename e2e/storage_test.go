@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -70,7 +68,7 @@ func TestDiskFull(t *testing.T) {
 	}()
 	c := newClient(t, s, key)
 	acknowledged := newLedger()
-	for round := range testenv.Count(2, 40) {
+	for round := range testenv.Count(1, 40) {
 		ballast := filepath.Join(dir, "ballast")
 		l := startLoad(t, s, key, 4, fmt.Sprint("round ", round), 4000)
 		testenv.Eventually(t, "writes work", func() bool { return l.acknowledged.Load() >= 50 })
@@ -139,102 +137,6 @@ func renameOver(database string) error {
 		return err
 	}
 	return os.Rename(database+".copy", database)
-}
-
-// inject makes a system call of a running server fail or hang, until it is stopped.
-func (s *server) inject(calls, what string) (stop func()) {
-	s.t.Helper()
-	pid := s.cmd.Process.Pid
-	strace := exec.Command("strace", "-f", "-p", fmt.Sprint(pid), "-o", os.DevNull, "-e", "trace="+calls, "-e", "inject="+calls+":"+what)
-	strace.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := strace.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	stop = sync.OnceFunc(func() {
-		strace.Process.Kill()
-		strace.Wait()
-	})
-	s.t.Cleanup(stop)
-	testenv.Eventually(s.t, "every thread is traced", func() bool { return s.ended() || traced(pid) })
-	return stop
-}
-
-// traced reports whether all threads of a process are traced.
-func traced(pid int) bool {
-	all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
-	for _, file := range all {
-		status, err := os.ReadFile(file)
-		if err == nil && strings.Contains(string(status), "TracerPid:\t0\n") {
-			return false
-		}
-	}
-	return len(all) > 0
-}
-
-// TestOneServer: a file has only one server, whatever name is used for it and whatever
-// happens to the lock file.
-func TestOneServer(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	refused := func(what, database string) {
-		t.Helper()
-		second := launch(t, onDatabase(database))
-		if second.awaitServing() {
-			t.Fatalf("%s: a second server started", what)
-		}
-		if code := second.wait(); code != 1 {
-			t.Errorf("%s: exit code %d, want 1.\n%s", what, code, second.output())
-		}
-		if r := run(t, "seed", "--pets", "10", "--database", "sqlite:"+database); r.code == 0 {
-			t.Errorf("%s: seed worked while the file is served", what)
-		}
-	}
-	refused("the same name", s.database)
-	link := filepath.Join(t.TempDir(), "link.db")
-	if err := os.Link(s.database, link); err != nil {
-		t.Fatal(err)
-	}
-	refused("a hard link", link)
-	if err := os.Remove(s.database + ".lock"); err != nil {
-		t.Fatal(err)
-	}
-	refused("without the lock file", s.database)
-	newKey(t, s.database, "--name", "beside") // keys can be changed while the file is served
-	s.kill()                                  // leaves no lock
-	start(t, onDatabase(s.database)).stop()
-}
-
-// TestHangingDisk makes every fsync take longer than a request may take. The callers
-// get correct responses in time.
-func TestHangingDisk(t *testing.T) {
-	testenv.Slow(t)
-	t.Parallel()
-	needsStrace(t)
-	s := start(t)
-	key := loadKey(t, s.database)
-	c := newClient(t, s, key)
-	wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("before", 1, "sold")), 201, "")
-	stop := s.inject("fsync,fdatasync", "delay_enter=120000000")
-	// The second write is sent when the first one has its response, while that still
-	// hangs, so it is never begun.
-	for i := range 2 {
-		a := c.do(t, "POST", "/v1/pets", newPetBody(fmt.Sprint("during ", i), 1, "sold"))
-		if wantStatus(t, a, 503, ""); a.header.Get("Retry-After") == "" {
-			t.Errorf("write %d: 503 without Retry-After", i)
-		}
-		wantStatus(t, c.get(t, "/v1/pets"), 200, "")
-	}
-	stop()
-	testenv.Eventually(t, "writes work again", func() bool {
-		a, err := c.try("POST", "/v1/pets", newPetBody("after", 1, "sold"))
-		return err == nil && a.status == 201
-	})
-	for _, p := range c.allPets(t, 0) {
-		if p.Name == "during 1" {
-			t.Errorf("got %+v stored, although it was refused before it was begun", p)
-		}
-	}
-	s.stop()
 }
 
 // TestNoSpaceAtStart: a server that can't start because the disk is full says so, and

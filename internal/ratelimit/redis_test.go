@@ -16,13 +16,13 @@ import (
 // TestRedis alternates between three servers, whose own clocks are hours apart.
 func TestRedis(t *testing.T) {
 	testenv.Slow(t)
-	testRedis(t, redistest.Start(t))
+	testRedis(t, redistest.Start(t), 15)
 }
 
 // TestRedisCluster does the same on a Cluster, where only the connections differ.
 func TestRedisCluster(t *testing.T) {
 	testenv.Slow(t)
-	testRedis(t, redistest.StartCluster(t, false), "concurrent")
+	testRedis(t, redistest.StartCluster(t, false), 3, "concurrent")
 }
 
 // redisServer is a Redis of any topology.
@@ -31,14 +31,14 @@ type redisServer interface {
 	Flush()
 }
 
-func testRedis(t *testing.T, server redisServer, only ...string) {
+func testRedis(t *testing.T, server redisServer, sequences int, only ...string) {
 	first := newRedis(t, server, newMemoryStore(), time.Now)
 	limittest.Run(t, func(t testing.TB) limittest.Subject {
 		server.Flush()
 		s := &redisSubject{server: server, first: first, store: newMemoryStore(), skews: []time.Duration{0, time.Hour, -5 * time.Hour}}
 		s.start()
 		return s
-	}, testenv.Count(15, 10_000), only...)
+	}, testenv.Count(sequences, 10_000), only...)
 }
 
 // TestRedisThatForgets has one server and a Redis that is empty after every restart:
@@ -52,7 +52,7 @@ func TestRedisThatForgets(t *testing.T) {
 		s := &redisSubject{server: server, first: first, store: newMemoryStore(), skews: []time.Duration{0}, forgets: true}
 		s.start()
 		return s
-	}, testenv.Count(15, 10_000), "restart", "unban")
+	}, testenv.Count(5, 10_000), "restart", "unban")
 }
 
 // TestRedisClock: limits use Redis's clock, not the servers' own.

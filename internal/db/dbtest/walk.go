@@ -57,7 +57,7 @@ func positionsSurvive(t *testing.T, d db.DB) {
 		for i := range petFilters(nil) {
 			var want []animalstore.Pet // newest first
 			var ids []int64
-			for n := range 10 {
+			for n := range 7 {
 				pet := mustCreatePet(t, d, animalstore.NewPet{Name: fmt.Sprint(n), CategoryID: 1})
 				want, ids = slices.Insert(want, 0, pet), append(ids, pet.ID)
 			}

@@ -12,6 +12,7 @@ import (
 
 // TestKeysVersionCoversColumns changes keys with SQL of its own, as an operator might.
 func TestKeysVersionCoversColumns(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
 	d := mustOpen(t, url, Options{Timeout: testenv.Deadline})

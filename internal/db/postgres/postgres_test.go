@@ -19,7 +19,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func TestContract(t *testing.T) { dbtest.Run(t, emptied(t)) }
+func TestContract(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, emptied(t))
+}
 
 // emptied returns a function that returns the same database each time, without its rows.
 func emptied(t *testing.T) func(t *testing.T) db.DB {

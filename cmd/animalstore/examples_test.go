@@ -152,6 +152,7 @@ func (h *home) command(line string) *exec.Cmd {
 		"--listen :8080", "--listen 127.0.0.1:0",
 		"--listen 127.0.0.1:8090", "--listen 127.0.0.1:0",
 		"--pets 1000000", "--pets 1000",
+		"--photos 100", "--photos 3",
 		"https://example.com/hook", receiver,
 	).Replace(line)
 	cmd := exec.Command("bash", "-o", "pipefail", "-c", line)

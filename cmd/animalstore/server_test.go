@@ -27,6 +27,7 @@ const ownerKey = "an-owner-key-for-tests"
 type serverProcess struct {
 	cmd *exec.Cmd
 	url string
+	key string // of its callers
 }
 
 var servingLine = regexp.MustCompile(`msg=serving api=(http\S+)/v1`)
@@ -61,7 +62,7 @@ func awaitServing(cmd *exec.Cmd) (*serverProcess, error) {
 			fmt.Fprintln(&log, lines.Text())
 		}
 	}()
-	s := &serverProcess{cmd: cmd}
+	s := &serverProcess{cmd: cmd, key: ownerKey}
 	select {
 	case url, ok := <-found:
 		if ok {
@@ -76,10 +77,10 @@ func awaitServing(cmd *exec.Cmd) (*serverProcess, error) {
 	}
 }
 
-// command is one that calls the server with the owner key.
+// command is one that calls the server.
 func (s *serverProcess) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("animalstore", args...)
-	cmd.Env = append(os.Environ(), keyVariable+"="+ownerKey, "ANIMALSTORE_URL="+s.url)
+	cmd.Env = append(os.Environ(), keyVariable+"="+s.key, "ANIMALSTORE_URL="+s.url)
 	return cmd
 }
 

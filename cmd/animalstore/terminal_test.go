@@ -127,7 +127,7 @@ func TestInterruptedWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	p := startOnTerminal(t, (&serverProcess{url: s.URL}).command("pets", "list", "--wait"))
+	p := startOnTerminal(t, (&serverProcess{url: s.URL, key: ownerKey}).command("pets", "list", "--wait"))
 	p.waitFor("retrying in")
 	if code := p.interrupt(); code != 130 {
 		t.Errorf("got exit code %d, want 130", code)
@@ -144,7 +144,7 @@ func TestImportOnTerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := mustStart(t, dir)
-	secret := server.mustRun(t, "keys", "create", "--name", "slow", "--plan", "enterprise", "--per-minute", "10", "--per-day", "1000")
+	secret := server.mustRun(t, "keys", "create", "--name", "slow", "--plan", "enterprise", "--per-minute", "3", "--per-day", "1000")
 	var file strings.Builder
 	file.WriteString("name,categoryId\n\"two\nlines\",7\n")
 	for i := range 20 {
@@ -154,10 +154,11 @@ func TestImportOnTerminal(t *testing.T) {
 	if err := os.WriteFile(path, []byte(file.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	cmd := server.command("pets", "import", path)
-	cmd.Env = append(cmd.Env, keyVariable+"="+secret)
-	p := startOnTerminal(t, cmd)
-	p.waitFor(`\d of 21 pets[^$]* 10 requests per minute`)
+	server.key = secret
+	server.mustRun(t, "limits")
+	server.mustRun(t, "limits") // now little is left
+	p := startOnTerminal(t, server.command("pets", "import", path))
+	p.waitFor(`\d of 21 pets[^$]* 3 requests per minute`)
 	if code := p.interrupt(); code != 130 {
 		t.Errorf("got exit code %d after Ctrl-C, want 130", code)
 	}

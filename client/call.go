@@ -79,13 +79,10 @@ func (k *call) prepare(options []CallOption) error {
 	if !utf8.ValidString(k.name) { // encoding/json would replace invalid bytes
 		return fmt.Errorf("%s: %w", k.operation, animalstore.Errorf(animalstore.ValidationFailed, "name must be valid UTF-8"))
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(k.body); err != nil {
+	var err error
+	if k.content, err = animalstore.EncodeJSON(k.body); err != nil {
 		return fmt.Errorf("%s: encode the request: %w", k.operation, err)
 	}
-	k.content = bytes.TrimSuffix(b.Bytes(), []byte("\n")) // the same bytes as the other clients
 	return nil
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -32,7 +33,7 @@ func (c *Client) PutCategory(ctx context.Context, category animalstore.Category,
 	return send(ctx, c, k, options, isCategory(category.ID))
 }
 
-func categoryPath(id int64) string { return "/categories/" + decimal(id) }
+func categoryPath(id int64) string { return fmt.Sprintf("/categories/%d", id) }
 
 func isCategory(id int64) func(*animalstore.Category) bool {
 	return func(c *animalstore.Category) bool { return c.ID == id }

@@ -121,7 +121,7 @@ func (c *Client) firstEvents(ctx context.Context, operation string, o EventsOpti
 		if err != nil {
 			return "", err
 		}
-		query.Set("after", decimal(id))
+		query.Set("after", strconv.FormatInt(id, 10))
 	}
 	if follow {
 		query.Set("wait", strconv.Itoa(eventsWait))
@@ -145,9 +145,9 @@ func (o EventsOptions) query(operation string, limit int) (url.Values, error) {
 			query.Set(name, value)
 		}
 	}
-	set(o.After != 0, "after", decimal(o.After))
+	set(o.After != 0, "after", strconv.FormatInt(o.After, 10))
 	set(o.Latest, "after", "latest")
-	set(o.Before != 0, "before", decimal(o.Before))
+	set(o.Before != 0, "before", strconv.FormatInt(o.Before, 10))
 	set(o.Newest, "before", "latest")
 	if given > 1 {
 		return nil, fmt.Errorf("%s: only one of After, Latest, Before and Newest can be set", operation)

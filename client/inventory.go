@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"animalstore"
@@ -17,7 +18,7 @@ type InventoryQuery struct {
 func (c *Client) GetInventory(ctx context.Context, q InventoryQuery, options ...CallOption) (animalstore.Inventory, error) {
 	k := &call{operation: "getInventory", method: http.MethodGet, path: "/store/inventory"}
 	if q.CategoryID != nil {
-		k.path += "?categoryId=" + decimal(*q.CategoryID)
+		k.path += fmt.Sprintf("?categoryId=%d", *q.CategoryID)
 	}
 	type counts struct{ Available, Pending, Sold *int64 } // nil if it is missing
 	n, err := send(ctx, c, k, options, func(n *counts) bool { return n.Available != nil && n.Pending != nil && n.Sold != nil })

@@ -103,7 +103,7 @@ func (c *Client) GetKeyUsage(ctx context.Context, id int64, hours int, options .
 	return send(ctx, c, k, options, isUsage)
 }
 
-func keyPath(id int64) string { return "/keys/" + decimal(id) }
+func keyPath(id int64) string { return fmt.Sprintf("/keys/%d", id) }
 
 func isKey(k *animalstore.Key) bool { return k.ID > 0 && k.Name != "" && k.Plan != "" }
 

@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"animalstore"
 )
@@ -24,7 +26,7 @@ func (c *Client) ListOrders(ctx context.Context, q OrderQuery, options ...CallOp
 		query.Set("status", string(q.Status))
 	}
 	if q.PetID != 0 {
-		query.Set("petId", decimal(q.PetID))
+		query.Set("petId", strconv.FormatInt(q.PetID, 10))
 	}
 	return list(ctx, c, "listOrders", "/store/orders", query, q.PageSize, options, isOrder)
 }
@@ -50,6 +52,6 @@ func (c *Client) UpdateOrder(ctx context.Context, id int64, patch animalstore.Or
 	return send(ctx, c, k, options, isOrder)
 }
 
-func orderPath(id int64) string { return "/store/orders/" + decimal(id) }
+func orderPath(id int64) string { return fmt.Sprintf("/store/orders/%d", id) }
 
 func isOrder(o *animalstore.Order) bool { return o.ID > 0 && o.PetID > 0 && o.Status != "" }

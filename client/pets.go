@@ -35,14 +35,10 @@ func (q *PetQuery) values() url.Values {
 		query.Set("status", string(q.Status))
 	}
 	if q.CategoryID != nil {
-		query.Set("categoryId", decimal(*q.CategoryID))
+		query.Set("categoryId", strconv.FormatInt(*q.CategoryID, 10))
 	}
 	if q.IDs != nil {
-		ids := make([]string, len(q.IDs))
-		for i, id := range q.IDs {
-			ids[i] = decimal(id)
-		}
-		query.Set("id", strings.Join(ids, ","))
+		query.Set("id", joinIDs(q.IDs))
 	}
 	if q.Name != "" {
 		query.Set("name", q.Name)
@@ -93,11 +89,17 @@ func (c *Client) DeletePet(ctx context.Context, id int64, options ...CallOption)
 	return c.sendNoContent(ctx, k, options)
 }
 
-func petPath(id int64) string { return "/pets/" + decimal(id) }
+func petPath(id int64) string { return fmt.Sprintf("/pets/%d", id) }
 
 func isPet(p *animalstore.Pet) bool { return p.ID > 0 && p.Name != "" && p.Status != "" }
 
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+func joinIDs(ids []int64) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = strconv.FormatInt(id, 10)
+	}
+	return strings.Join(texts, ",")
+}
 
 func deref(s *string) string {
 	if s == nil {

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"animalstore"
@@ -51,11 +50,7 @@ type PhotoQuery struct {
 // ListPhotos lists the photos of pets, oldest first. Photos that exist during the whole
 // listing are listed exactly once; photos added during it may be listed too.
 func (c *Client) ListPhotos(ctx context.Context, q PhotoQuery, options ...CallOption) iter.Seq2[animalstore.Photo, error] {
-	ids := make([]string, len(q.PetIDs))
-	for i, id := range q.PetIDs {
-		ids[i] = decimal(id)
-	}
-	query := url.Values{"petId": {strings.Join(ids, ",")}}
+	query := url.Values{"petId": {joinIDs(q.PetIDs)}}
 	return list(ctx, c, "listPhotos", "/photos", query, q.PageSize, options, isPhoto)
 }
 
@@ -102,6 +97,6 @@ func (c *Client) DeletePhoto(ctx context.Context, id int64, options ...CallOptio
 	return c.sendNoContent(ctx, k, options)
 }
 
-func photoPath(id int64) string { return "/photos/" + decimal(id) }
+func photoPath(id int64) string { return fmt.Sprintf("/photos/%d", id) }
 
 func isPhoto(p *animalstore.Photo) bool { return p.ID > 0 && p.PetID > 0 && p.ContentType != "" }

@@ -120,10 +120,10 @@ func (c *Client) RetryDeliveries(ctx context.Context, webhookID int64, which ani
 	return retried.Deliveries, err
 }
 
-func webhookPath(id int64) string { return "/webhooks/" + decimal(id) }
+func webhookPath(id int64) string { return fmt.Sprintf("/webhooks/%d", id) }
 
 func deliveryPath(webhookID, id int64) string {
-	return webhookPath(webhookID) + "/deliveries/" + decimal(id)
+	return fmt.Sprintf("%s/deliveries/%d", webhookPath(webhookID), id)
 }
 
 func isWebhook(w *animalstore.Webhook) bool { return w.ID > 0 && w.URL != "" && w.State != "" }

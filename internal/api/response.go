@@ -1,10 +1,10 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
+
+	"animalstore"
 )
 
 // response records what was sent.
@@ -60,16 +60,14 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// encode returns the JSON of v, one of our types, which can always be encoded.
-// Nothing is sent before, so that no response fails half-way.
+// encode returns the body for v, one of our types, which can always be encoded. All of it
+// is encoded before anything is sent, so that no response fails half-way.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // the escapes are hard to read, and this isn't HTML
-	if err := enc.Encode(v); err != nil {
+	body, err := animalstore.EncodeJSON(v)
+	if err != nil {
 		panic(err)
 	}
-	return b.Bytes()
+	return append(body, '\n')
 }
 
 // writeBody writes a response. An error of the connection is ignored: there is

@@ -1,7 +1,6 @@
 package db
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -171,17 +170,14 @@ func (o *Origin) actor() animalstore.Actor {
 	return animalstore.ActorCommandLine
 }
 
-// EventData returns a resource as JSON, exactly as a response would show it, without
-// the line end.
+// EventData returns a resource as JSON, exactly as a response would show it.
 func EventData(resource any) string {
 	if pet, ok := resource.(*animalstore.Pet); ok {
 		return string(AppendPet(make([]byte, 0, 128), pet))
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(resource); err != nil {
+	data, err := animalstore.EncodeJSON(resource)
+	if err != nil {
 		panic(err) // our types can always be encoded
 	}
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	return string(data)
 }

@@ -67,7 +67,8 @@ type KeyLimitState struct {
 // LimitColumns are the columns of a saved limit state, in the order of [LimitFields].
 const LimitColumns = "minute_used, minute_end, minute_refused, day_used, day_end, day_refused, strikes, strikes_since, banned_at, banned_until, ban_level"
 
-// LimitFields returns the fields of s in the order of [LimitColumns].
+// LimitFields returns the fields of s in the order of [LimitColumns]. Redis stores them in
+// this order too.
 func LimitFields(s *LimitState) [11]*int64 {
 	return [...]*int64{
 		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,

@@ -2,7 +2,6 @@ package events
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -76,10 +75,11 @@ func (x *encoded) encode(ev animalstore.Event) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "id: %d\nevent: %s\ndata: ", ev.ID, ev.Type)
 	x.start = b.Len()
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // like every response
-	if err := enc.Encode(ev); err != nil {
+	data, err := animalstore.EncodeJSON(ev)
+	if err != nil {
 		panic(err) // our types can always be encoded
 	}
-	x.frame = append(b.Bytes(), '\n')
+	b.Write(data)
+	b.WriteString("\n\n")
+	x.frame = b.Bytes()
 }

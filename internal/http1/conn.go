@@ -110,12 +110,11 @@ func (c *conn) awaitRequest() bool {
 	}
 	// Like net/http, wait for four bytes of a further request, and skip the empty
 	// line that old browsers send after the body of a POST.
-	idleEnd := deadlineAfter(time.Now(), c.server.http.IdleTimeout)
-	c.SetReadDeadline(idleEnd)
+	c.SetReadDeadline(deadlineAfter(time.Now(), c.server.http.IdleTimeout))
 	for c.end < 4 {
 		if c.end > 0 && c.started.IsZero() {
 			c.started = time.Now()
-			c.SetReadDeadline(earlier(idleEnd, deadlineAfter(c.started, c.server.http.ReadHeaderTimeout)))
+			c.SetReadDeadline(deadlineAfter(c.started, c.server.http.ReadHeaderTimeout))
 		}
 		c.state.Store(idle)
 		if !c.fill() || !c.state.CompareAndSwap(idle, busy) {
@@ -140,14 +139,6 @@ func deadlineAfter(from time.Time, timeout time.Duration) time.Time {
 		return time.Time{}
 	}
 	return from.Add(timeout)
-}
-
-// earlier returns the earlier of two deadlines, where the zero time means none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // usualFields is how many header fields most responses have. Growing the map for them

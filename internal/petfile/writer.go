@@ -3,7 +3,6 @@ package petfile
 import (
 	"bufio"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -37,9 +36,12 @@ func (p *writer) write(pet animalstore.Pet) error {
 	if p.format == CSV {
 		return fileError(p.csv.Write([]string{strconv.FormatInt(pet.ID, 10), pet.Name, strconv.FormatInt(pet.CategoryID, 10), string(pet.Status)}))
 	}
-	enc := json.NewEncoder(p.out)
-	enc.SetEscapeHTML(false)
-	return fileError(enc.Encode(pet))
+	line, err := animalstore.EncodeJSON(pet)
+	if err != nil {
+		return err
+	}
+	_, err = p.out.Write(append(line, '\n'))
+	return fileError(err)
 }
 
 // flush writes buffered pets.

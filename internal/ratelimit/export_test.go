@@ -58,7 +58,7 @@ func Matters(s db.LimitState, now int64) bool { return stillMatters(&s, now) }
 // SendState sends Redis a key's state and returns Redis's state afterwards.
 func (r *Redis) SendState(t testing.TB, keyID int64, s db.LimitState) db.LimitState {
 	t.Helper()
-	rep, err := r.call(time.Minute, r.prefix+decimal(keyID), opRead, &animalstore.Key{ID: keyID}, stateText(s))
+	rep, err := r.call(time.Minute, r.prefix+strconv.FormatInt(keyID, 10), opRead, &animalstore.Key{ID: keyID}, stateText(s))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,7 +172,7 @@ func (r *Redis) query(ctx context.Context, op operation, key *animalstore.Key) (
 		if err != nil {
 			return reply{}, err
 		}
-		began, name := time.Now(), r.prefix+decimal(key.ID)
+		began, name := time.Now(), r.prefix+strconv.FormatInt(key.ID, 10)
 		rep, err := r.call(timeout, name, op, key, seed)
 		if err != nil {
 			r.failedName.Store(&name)
@@ -200,9 +200,15 @@ func (r *Redis) query(ctx context.Context, op operation, key *animalstore.Key) (
 
 // call runs the script once, for the key whose state has a name in Redis.
 func (r *Redis) call(timeout time.Duration, name string, op operation, key *animalstore.Key, seed string) (reply, error) {
-	args := []string{string(op), decimal(key.Limits.PerMinute), decimal(key.Limits.PerDay), decimal(key.UnbannedAt.Milli()), seed}
+	args := []string{
+		string(op),
+		strconv.FormatInt(key.Limits.PerMinute, 10),
+		strconv.FormatInt(key.Limits.PerDay, 10),
+		strconv.FormatInt(key.UnbannedAt.Milli(), 10),
+		seed,
+	}
 	if r.clock != nil {
-		args = append(args, decimal(r.clock()))
+		args = append(args, strconv.FormatInt(r.clock(), 10))
 	}
 	began := time.Now()
 	// Without the request's context: a client that disconnects says nothing about Redis.
@@ -221,8 +227,6 @@ func (r *Redis) call(timeout time.Duration, name string, op operation, key *anim
 	}
 	return rep, nil
 }
-
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 // gap is how far Redis may be behind this process's state of a key.
 type gap uint8

@@ -32,20 +32,10 @@ type reply struct {
 // unknown reports whether Redis decided nothing because it has no state of the key.
 func (r *reply) unknown() bool { return r.outcome == outcomeUnknown }
 
-// stateFields are the fields of s in the order in which Redis stores them.
-func stateFields(s *db.LimitState) [11]*int64 {
-	return [...]*int64{
-		&s.Minute.Used, &s.Minute.End, &s.Minute.Refused,
-		&s.Day.Used, &s.Day.End, &s.Day.Refused,
-		&s.Strikes, &s.StrikesSince,
-		&s.BannedAt, &s.BannedUntil, &s.BanLevel,
-	}
-}
-
-// stateText is s as Redis stores it.
+// stateText is s as Redis stores it: its fields in the order of [db.LimitFields].
 func stateText(s db.LimitState) string {
 	text := make([]byte, 0, 128)
-	for i, field := range stateFields(&s) {
+	for i, field := range db.LimitFields(&s) {
 		if i > 0 {
 			text = append(text, ' ')
 		}
@@ -61,7 +51,7 @@ func parseReply(text string) (reply, error) {
 	if r.unknown() {
 		return r, nil
 	}
-	fields := stateFields(&r.state)
+	fields := db.LimitFields(&r.state)
 	for i := -1; i < len(fields); i++ {
 		field := &r.now
 		if i >= 0 {

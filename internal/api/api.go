@@ -122,6 +122,7 @@ func New(c Config) *Server {
 			Environment: cmp.Or(c.Environment, animalstore.Production),
 			Version:     c.Version,
 			OpenAPI:     openapi.JSON,
+			OpenAPIYAML: openapi.YAML,
 			Guides:      docs.Files,
 			Console:     c.Console != nil,
 		}),

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"animalstore/internal/db"
-
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // maxBody is the maximum size of a request body, in bytes.

@@ -48,11 +48,11 @@ func (s *Server) KeyOf(r *http.Request, hash db.KeyHash) (*animalstore.Key, erro
 }
 
 // ChargeAddress charges a request to the address it comes from, like one without a valid
-// key. It returns the error of a request over the limit, and how many seconds to wait.
+// key. Over the limit, it returns an error and how many seconds to wait.
 func (s *Server) ChargeAddress(r *http.Request) (retryAfter int64, err error) {
 	d := s.anonymous.Take(s.clientAddr(r))
 	if d.Allowed {
 		return 0, nil
 	}
-	return d.RetryAfter, animalstore.Errorf(d.Code, "too many requests from your address: wait %d s", d.RetryAfter)
+	return d.RetryAfter, addressError(d)
 }

@@ -39,6 +39,11 @@ func limitError(d ratelimit.Decision) error {
 	return animalstore.Errorf(d.Code, "limit of %d requests per minute reached: retry in %d s", d.Limit, d.RetryAfter)
 }
 
+// addressError is limitError for requests that are charged to an address.
+func addressError(d ratelimit.Decision) error {
+	return animalstore.Errorf(d.Code, "too many requests from your address: retry in %d s", d.RetryAfter)
+}
+
 // These are spelled as in the interface. Header.Set would change the spelling.
 const (
 	limitHeader     = "X-RateLimit-Limit"
@@ -48,16 +53,9 @@ const (
 
 // setLimitHeaders reports the caller's remaining quota.
 func setLimitHeaders(w http.ResponseWriter, d ratelimit.Decision) {
-	// One string for all three numbers, to allocate only once.
-	b := make([]byte, 0, 60)
-	b = strconv.AppendInt(b, d.Limit, 10)
-	first := len(b)
-	b = strconv.AppendInt(b, d.Remaining, 10)
-	second := len(b)
-	text := string(strconv.AppendInt(b, d.Reset, 10))
-	setHeader(w, limitHeader, text[:first])
-	setHeader(w, remainingHeader, text[first:second])
-	setHeader(w, resetHeader, text[second:])
+	setHeader(w, limitHeader, strconv.FormatInt(d.Limit, 10))
+	setHeader(w, remainingHeader, strconv.FormatInt(d.Remaining, 10))
+	setHeader(w, resetHeader, strconv.FormatInt(d.Reset, 10))
 	if d.RetryAfter > 0 {
 		setHeader(w, "Retry-After", strconv.FormatInt(d.RetryAfter, 10))
 	}

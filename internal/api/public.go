@@ -1,33 +1,27 @@
 package api
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"animalstore/internal/pages"
-	"animalstore/openapi"
-
 	"animalstore"
+	"animalstore/internal/pages"
 )
 
-// public serves the paths outside /v1, which need no key. All but the health checks
-// and files that never change are charged to the address they come from, like requests
-// without a valid key.
+// public serves the paths outside /v1, which need no key. Except for health checks and
+// assets, requests are charged to the address they come from, like those without a valid
+// key.
 func (s *Server) public(w http.ResponseWriter, r *request) error {
 	if s.console != nil && underConsole(r.URL.Path) {
 		return s.serveConsole(w, r)
 	}
 	switch {
-	case r.URL.Path == "/livez", r.URL.Path == "/readyz": // free: a load balancer must not run out of them
-	case s.pages.Has(r.URL.Path) && strings.HasPrefix(r.URL.Path, pages.AssetsPrefix()): // free: a page is useless without them
+	case r.URL.Path == "/livez", r.URL.Path == "/readyz": // not charged: health checks must never be limited
+	case s.pages.Has(r.URL.Path) && strings.HasPrefix(r.URL.Path, pages.AssetsPrefix()): // not charged: a page is useless without them
 	case r.URL.Path == "/openapi.yaml", r.URL.Path == "/openapi.json":
 		if s.handlePreflight(w, r) {
 			return nil
@@ -36,14 +30,12 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 	default:
 		if d := s.anonymous.Take(s.clientAddr(r.Request)); !d.Allowed {
 			setLimitHeaders(w, d)
-			return animalstore.Errorf(d.Code, "too many requests from your address: wait %d s", d.RetryAfter)
+			return addressError(d)
 		}
 	}
 	page := map[string]func(http.ResponseWriter, *request) error{
-		"/livez":        s.livez,
-		"/readyz":       s.readyz,
-		"/openapi.yaml": serveDocument(yamlDocument),
-		"/openapi.json": serveDocument(jsonDocument),
+		"/livez":  s.livez,
+		"/readyz": s.readyz,
 	}[r.URL.Path]
 	if page == nil && s.pages.Has(r.URL.Path) {
 		page = s.page
@@ -80,7 +72,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if err := s.ping(ctx); err != nil {
-		// A load balancer gets 503 whatever is wrong. The log has the reason.
+		// A load balancer gets 503 regardless of the cause, which is in the log.
 		if statusOf[publicError(err).Code] != http.StatusServiceUnavailable {
 			err = fmt.Errorf("%w (%w)", animalstore.Errorf(animalstore.Unavailable, "the storage doesn't work right now: use another instance"), err)
 		}
@@ -94,7 +86,7 @@ func (s *Server) ping(ctx context.Context) (err error) {
 	return s.db.Ping(ctx)
 }
 
-// page serves the pages for people with a browser.
+// page serves the pages for browsers and the OpenAPI document.
 func (s *Server) page(w http.ResponseWriter, r *request) error {
 	s.pages.Serve(w, r.Request, s.IsHTTPS(r.Request))
 	return nil
@@ -107,60 +99,4 @@ func (s *Server) IsHTTPS(r *http.Request) bool {
 	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && s.trusted(peer.Addr().Unmap()) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
-}
-
-// The OpenAPI document in its two forms. Compressing one takes a few milliseconds,
-// so it's done once, for the first request.
-var (
-	yamlDocument = sync.OnceValue(func() *openAPIDocument { return newOpenAPIDocument("application/yaml", openapi.YAML) })
-	jsonDocument = sync.OnceValue(func() *openAPIDocument { return newOpenAPIDocument(typeJSON, openapi.JSON) })
-)
-
-// openAPIDocument is the OpenAPI document, ready to be sent.
-type openAPIDocument struct {
-	contentType       string
-	identity, gzipped entity
-}
-
-func newOpenAPIDocument(contentType string, content []byte) *openAPIDocument {
-	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		panic(err) // the level is valid
-	}
-	w.Write(content) // a bytes.Buffer never fails
-	w.Close()
-	return &openAPIDocument{contentType, newEntity(content), newEntity(packed.Bytes())}
-}
-
-func serveDocument(document func() *openAPIDocument) func(http.ResponseWriter, *request) error {
-	return func(w http.ResponseWriter, r *request) error { return document().serve(w, r) }
-}
-
-// serve writes the document, or 304 if the client has it already.
-func (d *openAPIDocument) serve(w http.ResponseWriter, r *request) error {
-	h := w.Header()
-	h.Add("Vary", "Accept-Encoding")
-	form, coding := d.identity, ""
-	if pages.AcceptsGzip(r.Request) {
-		form, coding = d.gzipped, "gzip"
-	}
-	tag := form.tag
-	if err := r.checkIfMatch(tag); err != nil {
-		return err
-	}
-	h["ETag"] = []string{tag}
-	h.Set("Cache-Control", "no-cache") // ask each time whether it has changed
-	if r.alreadyHas(tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	if coding != "" {
-		h.Set("Content-Encoding", coding)
-	}
-	h.Set("Content-Type", d.contentType)
-	h.Set("Content-Length", strconv.Itoa(len(form.body)))
-	w.WriteHeader(http.StatusOK)
-	w.Write(form.body)
-	return nil
 }

@@ -43,10 +43,10 @@ func newForm(body []byte) form {
 
 func (c *content) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Vary", "Accept-Encoding")
+	h.Add("Vary", "Accept-Encoding")
 	h.Set("Content-Type", c.contentType)
 	form := c.identity
-	if AcceptsGzip(r) {
+	if acceptsGzip(r) {
 		form = c.gzipped
 		h.Set("Content-Encoding", "gzip")
 		// ServeContent sets the length only for unencoded content and for ranges.
@@ -56,8 +56,8 @@ func (c *content) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(form.body))
 }
 
-// AcceptsGzip reports whether a client accepts responses in gzip.
-func AcceptsGzip(r *http.Request) bool {
+// acceptsGzip reports whether a client accepts responses in gzip.
+func acceptsGzip(r *http.Request) bool {
 	named, other := "", "" // the weights of gzip and of *
 	for part := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
 		coding, weight, _ := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")

@@ -38,6 +38,7 @@ type Config struct {
 	Environment animalstore.Environment
 	Version     string
 	OpenAPI     []byte // the document, in JSON
+	OpenAPIYAML []byte // the same in YAML
 	Guides      fs.FS  // Markdown files
 	Console     bool   // link to the console
 }
@@ -48,6 +49,7 @@ type Pages struct {
 	assets    *assets
 	reference func() *content            // the page about the API
 	guides    map[string]func() *content // by path
+	documents map[string]func() *content // OpenAPI, by path
 	missing   func() []byte              // the page for a path that doesn't exist
 }
 
@@ -56,17 +58,21 @@ func New(c Config) *Pages {
 	p := &Pages{Config: c, assets: loadAssets()}
 	p.reference = sync.OnceValue(p.renderReference)
 	p.guides = p.listGuides()
+	p.documents = map[string]func() *content{
+		"/openapi.json": sync.OnceValue(func() *content { return newContent("application/json", c.OpenAPI) }),
+		"/openapi.yaml": sync.OnceValue(func() *content { return newContent("application/yaml", c.OpenAPIYAML) }),
+	}
 	p.missing = sync.OnceValue(func() []byte { return p.renderIndex("Page not found") })
 	return p
 }
 
-// Has reports whether there is a page or an asset at a path.
+// Has reports whether there is a page, a document or an asset at a path.
 func (p *Pages) Has(path string) bool {
 	switch path {
 	case "/", "/docs", "/docs/", "/favicon.ico":
 		return true
 	}
-	return p.guides[path] != nil || p.assets.find(path) != nil
+	return p.guides[path] != nil || p.documents[path] != nil || p.assets.find(path) != nil
 }
 
 // Serve responds to a GET or HEAD request for a path that p has. https says whether
@@ -83,6 +89,8 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, https bool) {
 		p.reference().serve(w, r)
 	case path == "/favicon.ico":
 		p.assets.byName["favicon.ico"].serve(w, r)
+	case p.documents[path] != nil:
+		p.documents[path]().serve(w, r)
 	case p.guides[path] != nil:
 		h.Set("Content-Security-Policy", readPolicy)
 		p.guides[path]().serve(w, r)

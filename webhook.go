@@ -40,7 +40,7 @@ type EventPatterns string
 // NewEventPatterns checks a list of patterns and returns it without duplicates.
 func NewEventPatterns(patterns []string) (EventPatterns, error) {
 	if len(patterns) == 0 {
-		return "", Errorf(ValidationFailed, "types must name at least one type of event: leave it out for %s", strings.ReplaceAll(string(DefaultEventPatterns), ",", ", "))
+		return "", Errorf(ValidationFailed, "types must name at least one type of event: omit it for %s", strings.ReplaceAll(string(DefaultEventPatterns), ",", ", "))
 	}
 	seen := map[string]bool{}
 	var list []string

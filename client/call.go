@@ -199,7 +199,7 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 		if f.unchanged {
 			c.gate.returnUnsent(t)
 		} else {
-			c.gate.returnLost(t)
+			c.gate.returnUnanswered(t)
 		}
 		return f
 	}

@@ -49,7 +49,7 @@ type gate struct {
 type window struct{ limit, reset int64 }
 
 // ticket is the right to send one request. Its holder must return it with returnUnsent,
-// returnLost or returnAnswered.
+// returnUnanswered or returnAnswered.
 type ticket struct {
 	number int64
 	waits  bool // the service may delay its response
@@ -211,9 +211,9 @@ func (g *gate) returnUnsent(t ticket) {
 	g.wake()
 }
 
-// returnLost returns the ticket of a request without a response, which may have
+// returnUnanswered returns the ticket of a request without a response, which may have
 // been charged.
-func (g *gate) returnLost(t ticket) {
+func (g *gate) returnUnanswered(t ticket) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.returned(t)
@@ -226,7 +226,7 @@ func (g *gate) returnLost(t ticket) {
 // whether the request was already charged. The caller keeps its ticket, even after an
 // error.
 func (g *gate) enterAgain(ctx context.Context, t ticket, maxWait time.Duration) error {
-	g.returnLost(t)
+	g.returnUnanswered(t)
 	_, err := g.enter(ctx, t.waits, maxWait, func(time.Duration, error) {})
 	if err != nil {
 		g.mu.Lock()

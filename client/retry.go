@@ -23,8 +23,8 @@ type failure struct {
 	after     time.Duration    // from Retry-After
 }
 
-// retryWindow is how long a change may be retried after an attempt that may have been
-// carried out. The service stores an Idempotency-Key for 24 hours; the difference is a
+// retryWindow is how long a change may be retried after an attempt that may have
+// succeeded. The service stores an Idempotency-Key for 24 hours; the difference is a
 // margin for clocks and networks.
 const retryWindow = 23 * time.Hour
 

@@ -34,7 +34,7 @@ func (s *Server) listEvents(w http.ResponseWriter, r *request) error {
 	defer reader.Close()
 	messages, err := s.readEvents(w, r, reader, q)
 	if err != nil {
-		return explainExpired(err)
+		return expiredError(err)
 	}
 	setHeader(w, "Link", q.next(reader.Position()))
 	return newEntity(encodeEvents(messages, r.view())).write(w, r, http.StatusOK)
@@ -54,7 +54,7 @@ func (s *Server) listEventsBefore(w http.ResponseWriter, r *request, q *eventQue
 	}
 	messages, last, err := s.events.ReadBefore(r.Context(), before, q.filter, r.view(), q.limit)
 	if err != nil {
-		return explainExpired(err)
+		return expiredError(err)
 	}
 	if last != 0 {
 		setHeader(w, "Link", q.next(last))
@@ -147,12 +147,13 @@ func encodeEvents(messages []*events.Message, view events.View) []byte {
 	return append(body, "]\n"...)
 }
 
-// explainExpired tells a follower that it has missed events.
-func explainExpired(err error) error {
+// expiredError turns db.ErrEventsExpired into the error for a client that has missed events,
+// and returns every other error unchanged.
+func expiredError(err error) error {
 	if !errors.Is(err, db.ErrEventsExpired) {
 		return err
 	}
-	return animalstore.Errorf(animalstore.EventsExpired, "the events after this one are no longer kept, or it isn't one of this store's: read the lists again, then follow from the newest event (after=%s)", latest)
+	return animalstore.Errorf(animalstore.EventsExpired, "these events are no longer kept, or the id is from another store: read the lists again, then continue from the newest event (after=%s)", latest)
 }
 
 // extendDeadlines gives a waiting request more time to respond. The response writers of

@@ -92,7 +92,7 @@ func (f *followers) addStream(r *request) (follower, error) {
 	}), nil
 }
 
-func (f *followers) follow(r *request, left func()) follower {
+func (f *followers) follow(r *request, onEnd func()) follower {
 	hash := r.secretHash()
 	key := f.byKey[hash]
 	if key == nil || key.permissions != r.key.Permissions {
@@ -110,7 +110,7 @@ func (f *followers) follow(r *request, left func()) follower {
 	return follower{key.ended, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		left()
+		onEnd()
 		if key.followers--; key.followers == 0 && f.byKey[hash] == key {
 			delete(f.byKey, hash)
 		}

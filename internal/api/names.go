@@ -35,7 +35,7 @@ func nameQuery(q *listQuery) (query db.NameQuery, err error) {
 		return query, q.invalidFilter("name", "must have 1 to 100 characters, in UTF-8 and without U+0000")
 	}
 	if _, ok := q.filters["id"]; ok {
-		return query, q.invalidFilter("name", "can't be combined with id: leave one of them out")
+		return query, q.invalidFilter("name", "can't be combined with id: omit one of them")
 	}
 	if query.Status, query.CategoryID, err = petFilters(q); err != nil {
 		return query, err

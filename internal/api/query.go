@@ -123,7 +123,7 @@ func writePage[T any](w http.ResponseWriter, r *request, q *listQuery, items []T
 
 var cursorEncoding = base64.RawURLEncoding.Strict()
 
-var errCursor = animalstore.Errorf(animalstore.InvalidCursor, "cursor is not valid: copy it unchanged from the Link header, or leave it out to start over")
+var errCursor = animalstore.Errorf(animalstore.InvalidCursor, "cursor is not valid: copy it unchanged from the Link header, or omit it to start over")
 
 func (q *listQuery) appendCursor(b []byte, last position) []byte {
 	text := append(append(make([]byte, 0, 64), q.path...), '|')
@@ -154,7 +154,7 @@ func (q *listQuery) resume(cursor string, names []string) error {
 		given, isGiven := q.filters[name]
 		stored, isStored := filters.Get(name), filters.Has(name)
 		if isGiven && given != stored {
-			return animalstore.Errorf(animalstore.InvalidCursor, "cursor was made with another %s: keep the filter, or leave the cursor out to start over", name)
+			return animalstore.Errorf(animalstore.InvalidCursor, "cursor was made with another %s: keep the filter, or omit the cursor to start over", name)
 		}
 		if isStored {
 			q.setFilter(name, stored)

@@ -38,7 +38,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) 
 	start := reader.Position()
 	messages, more, err := reader.Read(r.Context(), streamBatch)
 	if err != nil {
-		return explainExpired(err)
+		return expiredError(err)
 	}
 	setHeader(w, "Content-Type", typeEventStream)
 	setHeader(w, "Cache-Control", "no-store")

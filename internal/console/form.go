@@ -98,8 +98,8 @@ func statusTabs[S ~string](at *url.URL, statuses []S) []tab {
 	return tabs
 }
 
-// here is the path of the page that the response shows. That of a form that can't be
-// carried out is the page with the form.
+// here is the path of the page that the response shows: for a form that failed, the page
+// with the form.
 func (v *visit) here() string {
 	if v.r.Method == http.MethodPost {
 		return formPage(v.r)

@@ -29,7 +29,7 @@ type problem struct {
 	Fields  []sentField      // what was typed
 }
 
-// sentField is a value of a form that wasn't carried out.
+// sentField is a value of a form that failed.
 type sentField struct{ Name, Value string }
 
 type problemPage struct {

@@ -24,7 +24,7 @@ type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
 
-// Observer watches an import. Its methods are called one at a time.
+// Observer is notified of the progress of an import. Its methods are called one at a time.
 type Observer interface {
 	// Resumed is called if an earlier run finished the first rows.
 	Resumed(rows int64)

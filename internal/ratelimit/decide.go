@@ -90,7 +90,7 @@ func expireStrikes(s *db.LimitState, now int64) {
 	}
 }
 
-// budget is the rest of one window.
+// budget is what is left of one window.
 type budget struct {
 	window      *db.Window
 	limit, left int64

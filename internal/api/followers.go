@@ -25,7 +25,7 @@ var followTimes = struct {
 	Retry    time.Duration // until a stream reads again after an error
 }{
 	Comment:  15 * time.Second,
-	Write:    2 * time.Minute, // see streamBuffer
+	Write:    2 * time.Minute,
 	Blocked:  time.Second,
 	KeyCheck: 400 * time.Millisecond,
 	Retry:    time.Second,

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"context"
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -49,9 +47,6 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) 
 	}
 	began := time.Now()
 	defer func() { r.waited += time.Since(began) }()
-	if r.ProtoMajor == 1 { // in HTTP/2 other requests use the connection as well
-		limitBuffer(r.Request.Context())
-	}
 	st := &stream{server: s, w: w, r: r, control: http.NewResponseController(w), reader: reader, view: r.view(), ended: f.ended}
 	st.control.SetReadDeadline(time.Time{}) // otherwise net/http would treat the client as gone
 	if st.begin(start) && st.send(messages) {
@@ -179,37 +174,6 @@ func (st *stream) send(messages []*events.Message) bool {
 
 // maxPiece is how much is sent at once, unless a single event is longer.
 const maxPiece = 64 << 10
-
-// streamBuffer is how many bytes the system keeps for a stream's client that doesn't take
-// them yet, about. By default it would take megabytes for a client that reads slowly, and
-// then nothing until a third of that is read, as if the client had stopped. The client's
-// system is as coarse: it announces space for more after some 128 KiB are read. At 2 kB a
-// second that is a minute.
-const streamBuffer = 32 << 10
-
-// limitBuffer sets the streamBuffer of a request's connection.
-func limitBuffer(ctx context.Context) {
-	conn := ctx.Value(connKey{})
-	for {
-		switch c := conn.(type) {
-		case interface{ SetWriteBuffer(bytes int) error }:
-			c.SetWriteBuffer(streamBuffer) // if it fails, slow clients are cut off
-			return
-		case interface{ NetConn() net.Conn }: // TLS, or a connection from package http1
-			conn = c.NetConn()
-		default:
-			return
-		}
-	}
-}
-
-type connKey struct{}
-
-// ConnContext is the ConnContext of the [http.Server] that serves the API. Without it,
-// streams cut off clients that read slowly.
-func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
-}
 
 // write sends a piece. It reports false if the client is gone or doesn't read, or if the
 // stream has to end.

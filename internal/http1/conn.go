@@ -167,9 +167,6 @@ func (c *conn) handle(r *http.Request, body []byte) bool {
 	return w.finish()
 }
 
-// NetConn returns the socket.
-func (c *conn) NetConn() net.Conn { return c.Conn }
-
 // CloseWrite lets net/http close its side of the connection first.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {

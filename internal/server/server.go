@@ -234,7 +234,6 @@ func (s *Server) newHTTPServer() *http.Server {
 	}
 	return &http.Server{
 		Handler:           handler,
-		ConnContext:       api.ConnContext,
 		ReadHeaderTimeout: s.cfg.Timeouts.ReadHeader,
 		ReadTimeout:       s.cfg.Timeouts.Read,
 		WriteTimeout:      s.cfg.Timeouts.Write,

@@ -1,6 +1,6 @@
 // Package certs provides the certificates that a server serves HTTPS with, and keeps
-// them current: files that are read again when they change, certificates from an ACME
-// authority, or fixed ones. It also redirects plain HTTP to HTTPS.
+// them current: files that are read again when they change, or certificates from an ACME
+// authority. It also redirects plain HTTP to HTTPS.
 package certs
 
 import (
@@ -41,42 +41,6 @@ func harden(c *tls.Config) *tls.Config {
 	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
 	c.CipherSuites = cipherSuites
 	return c
-}
-
-// fixed certificates never change.
-type fixed struct{ tls *tls.Config }
-
-// Fixed returns the certificates of a configuration, which never change.
-func Fixed(c *tls.Config) Certificates { return fixed{c} }
-
-func (c fixed) Config() *tls.Config { return harden(c.tls.Clone()) }
-
-func (c fixed) Run(context.Context) {}
-
-func (c fixed) Covers(host string) bool {
-	for _, cert := range c.leaves() {
-		if cert.VerifyHostname(host) == nil {
-			return true
-		}
-	}
-	return false
-}
-
-func (c fixed) Expiries() map[string]time.Time {
-	times := map[string]time.Time{}
-	for _, cert := range c.leaves() {
-		times[nameOf(cert)] = cert.NotAfter
-	}
-	return times
-}
-
-func (c fixed) leaves() (leaves []*x509.Certificate) {
-	for _, cert := range c.tls.Certificates {
-		if leaf, err := x509.ParseCertificate(cert.Certificate[0]); err == nil {
-			leaves = append(leaves, leaf)
-		}
-	}
-	return leaves
 }
 
 // nameOf returns one of the names that a certificate is valid for.

@@ -43,8 +43,6 @@ func (s *Server) openCertificates() (err error) {
 		s.certs, err = certs.Files(cfg.CertFile, cfg.KeyFile, cfg.Hooks.CertificateCheck, cfg.Log)
 	case cfg.ACME != nil:
 		s.certs, err = certs.FromAuthority(*cfg.ACME, cfg.Version, cfg.Log)
-	case cfg.TLS != nil:
-		s.certs = certs.Fixed(cfg.TLS)
 	case cfg.RedirectListen != "":
 		err = errors.New("redirecting to HTTPS needs a certificate")
 	}

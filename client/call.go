@@ -176,18 +176,9 @@ var errAttemptTimeout = errors.New("no response in time")
 
 // attempt sends a call once. It returns nil if it succeeded.
 func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
-	timed, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timeout := c.attemptTimeout + k.wait + k.extraTime
-	timer := time.AfterFunc(timeout, func() { cancel(errAttemptTimeout) })
-	defer timer.Stop()
-	trace := connTrace{onResend: func() {
-		timer.Stop() // waiting for a limit doesn't count
-		if err := c.gate.enterAgain(ctx, t, min(c.maxWait, retryWindow)); err != nil {
-			cancel(withOperation(k, err))
-		}
-		timer.Reset(timeout)
-	}}
+	timed, cancel := context.WithTimeoutCause(ctx, c.attemptTimeout+k.wait+k.extraTime, errAttemptTimeout)
+	defer cancel()
+	var trace connTrace
 	req, err := c.request(httptrace.WithClientTrace(timed, trace.clientTrace()), k)
 	if err != nil {
 		c.gate.returnUnsent(t)
@@ -226,16 +217,11 @@ var errTooLarge = errors.New("the body is larger than 16 MiB")
 // connTrace observes whether a request got a connection.
 type connTrace struct {
 	requested, connected atomic.Bool
-	onResend             func() // called when the transport sends the request again
 }
 
 func (t *connTrace) clientTrace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GetConn: func(string) {
-			if t.requested.Swap(true) {
-				t.onResend()
-			}
-		},
+		GetConn: func(string) { t.requested.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { t.connected.Store(true) },
 	}
 }

@@ -221,21 +221,6 @@ func (g *gate) returnUnanswered(t ticket) {
 	g.wake()
 }
 
-// enterAgain waits until the transport may send a request again. The transport does
-// that by itself when an idle connection turns out to be closed, without knowing
-// whether the request was already charged. The caller keeps its ticket, even after an
-// error.
-func (g *gate) enterAgain(ctx context.Context, t ticket, maxWait time.Duration) error {
-	g.returnUnanswered(t)
-	_, err := g.enter(ctx, t.waits, maxWait, func(time.Duration, error) {})
-	if err != nil {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.admit(g.now(), t.waits)
-	}
-	return err
-}
-
 // returnAnswered returns the ticket of a request with a response. refusal is not nil if
 // the response was a 429.
 func (g *gate) returnAnswered(t ticket, res *http.Response, refusal *RateLimitError) {

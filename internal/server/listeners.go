@@ -84,7 +84,7 @@ func (s *Server) serveOps() error {
 		return &ListenError{Ops: true, Err: err}
 	}
 	// No WriteTimeout: a profile takes as long as the request says.
-	s.serveSecondary(listener, &http.Server{Handler: s.opsHandler(listener.Addr())}, "metrics and profiles are no longer served")
+	s.serveSecondary(listener, &http.Server{Handler: s.opsHandler()}, "metrics and profiles are no longer served")
 	s.cfg.Log.Info("metrics and profiles", "ops", "http://"+dialAddress(listener.Addr())+"/metrics")
 	return nil
 }
@@ -112,10 +112,10 @@ func (s *Server) serveSecondary(listener net.Listener, srv *http.Server, failed 
 	})
 }
 
-// opsHandler serves metrics and profiles to requests whose Host is a name of this
-// server. They need no key, so a web page whose domain resolves to this address (DNS
-// rebinding) could otherwise read them through its visitors' browsers.
-func (s *Server) opsHandler(addr net.Addr) http.Handler {
+// opsHandler serves metrics and profiles. They need no key, so a web page whose domain
+// resolves to this address (DNS rebinding) could read them through its visitors' browsers.
+// Checking the Host header prevents that.
+func (s *Server) opsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	// Without cmdline: --database may have a password.
@@ -123,69 +123,43 @@ func (s *Server) opsHandler(addr net.Addr) http.Handler {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	hosts := newOpsHosts(s.cfg.OpsListen, addr)
+	names := opsHosts(s.cfg.OpsListen)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if !hosts.include(r.Host) {
-			http.Error(w, "metrics and profiles are only served under "+hosts.String()+": use one of these in the URL, or have the server listen on the name you use", http.StatusMisdirectedRequest)
+		if !isOpsHost(r.Host, names) {
+			http.Error(w, "metrics and profiles are only served under an IP address or "+strings.Join(names, ", ")+": use one of these, or listen on the name you use", http.StatusMisdirectedRequest)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// opsHosts are the names and addresses under which metrics and profiles are served: the
-// loopback names and the listener's. A listener on all addresses can't know which one a
-// client uses, so it accepts the machine's name and any IP address, because a web page
-// can't take over an IP address.
-type opsHosts struct {
-	names []string
-	addr  netip.Addr // the listener's address
-}
-
-// newOpsHosts returns the hosts of a listener, from the configured address and the one
-// it listens on.
-func newOpsHosts(listen string, addr net.Addr) opsHosts {
-	h := opsHosts{names: []string{"localhost"}}
-	if tcp, ok := addr.(*net.TCPAddr); ok {
-		h.addr, _ = netip.AddrFromSlice(tcp.IP)
-		h.addr = h.addr.Unmap()
-	}
+// opsHosts are the names under which metrics and profiles are served besides any IP
+// address, which a web page can't take over: localhost, the name to listen on, and the
+// machine's name.
+func opsHosts(listen string) []string {
+	names := []string{"localhost"}
 	if name, _, err := net.SplitHostPort(listen); err == nil && name != "" {
-		if _, err := netip.ParseAddr(name); err != nil {
-			h.names = append(h.names, name)
-		}
+		names = append(names, name)
 	}
-	if name, err := os.Hostname(); err == nil && name != "" && h.addr.IsUnspecified() {
-		h.names = append(h.names, name)
+	if name, err := os.Hostname(); err == nil {
+		names = append(names, name)
 	}
-	return h
+	return names
 }
 
-// include reports whether a request with this Host header is for this server.
-func (h opsHosts) include(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
+// isOpsHost reports whether the Host header of a request is an IP address or one of the
+// names.
+func isOpsHost(header string, names []string) bool {
+	host := header
+	if name, _, err := net.SplitHostPort(header); err == nil {
 		host = name
 	}
-	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	if err != nil {
-		host = strings.TrimSuffix(host, ".")
-		return slices.ContainsFunc(h.names, func(name string) bool { return strings.EqualFold(name, host) })
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
 	}
-	addr = addr.WithZone("").Unmap()
-	return addr.IsLoopback() || addr == h.addr || h.addr.IsUnspecified()
-}
-
-// String lists the hosts for people.
-func (h opsHosts) String() string {
-	shown := strings.Join(h.names, ", ") + ", 127.0.0.1, [::1]"
-	switch {
-	case h.addr.IsUnspecified():
-		return shown + " or any other address of this machine"
-	case h.addr.IsValid() && !h.addr.IsLoopback():
-		return shown + " or " + h.addr.String()
-	}
-	return shown
+	host = strings.TrimSuffix(host, ".")
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
 // errorLog receives net/http's messages, one per call. Panics and failed accepts are

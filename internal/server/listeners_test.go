@@ -41,33 +41,16 @@ func TestOpsHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	always := []string{"localhost", "localhost:8081", "LOCALHOST.", "127.0.0.1", "127.8.9.1:1", "[::1]", "[::1]:8081"}
-	never := []string{"shop.example", "shop.example:8081", "localhost.shop.example", "127.0.0.1.shop.example", "x" + machine, "x.localhost"}
-	for _, test := range []struct {
-		listen         string
-		accept, refuse []string
-	}{
-		{"127.0.0.1:0", nil, []string{"192.0.2.1", "[2001:db8::1]:80", "0.0.0.0"}},
-		{"127.0.0.2:0", []string{"127.0.0.2"}, []string{"192.0.2.1"}},
-		{"localhost:0", nil, []string{"192.0.2.1"}},
-		{"0.0.0.0:0", []string{"192.0.2.1:8081", "[2001:db8::1]:80", machine, machine + ":8081"}, nil},
-	} {
-		t.Run(test.listen, func(t *testing.T) {
-			url := opsURL(t, test.listen)
-			for _, path := range []string{"/metrics", "/nothing"} {
-				for _, host := range append(always, test.accept...) {
-					if res, body := getAs(t, url+path, host); res.StatusCode == http.StatusMisdirectedRequest {
-						t.Errorf("%s of Host %s: got %d %s, want it served", path, host, res.StatusCode, body)
-					}
-				}
-				for _, host := range append(never, test.refuse...) {
-					res, body := getAs(t, url+path, host)
-					if res.StatusCode != http.StatusMisdirectedRequest {
-						t.Errorf("%s of Host %s: got %d %s, want 421", path, host, res.StatusCode, body)
-					}
-				}
-			}
-		})
+	url := opsURL(t, "127.0.0.1:0")
+	for _, host := range []string{"localhost", "localhost:8081", "LOCALHOST.", "127.0.0.1", "[::1]:8081", "192.0.2.1", machine} {
+		if res, body := getAs(t, url+"/metrics", host); res.StatusCode != http.StatusOK {
+			t.Errorf("Host %s: got %d %s, want it served", host, res.StatusCode, body)
+		}
+	}
+	for _, host := range []string{"shop.example", "shop.example:8081", "localhost.shop.example", "127.0.0.1.shop.example", "x" + machine, "x.localhost"} {
+		if res, body := getAs(t, url+"/metrics", host); res.StatusCode != http.StatusMisdirectedRequest {
+			t.Errorf("Host %s: got %d %s, want 421", host, res.StatusCode, body)
+		}
 	}
 }
 

@@ -112,7 +112,7 @@ func copyStore(ctx context.Context, engine Files, c fileCopy, progress CopyProgr
 		return Copied{}, err
 	}
 	if c.prepare != nil {
-		if err := f.withUnlocked(c.prepare); err != nil {
+		if err := c.prepare(partial); err != nil {
 			return Copied{}, err
 		}
 	}

@@ -22,85 +22,44 @@ var ErrExists = errors.New("already exists")
 // FILE.partial.
 type newFile struct {
 	path string
-	file *os.File // locked until it is closed, where that is possible
-	// takenOver: another process took FILE.partial while it was unlocked.
-	takenOver bool
+	file *os.File
 }
 
 // createNew creates FILE.partial, empty and readable only by its owner. It refuses to
-// start if FILE exists or another process is writing it.
+// start if FILE exists.
 func createNew(path string) (*newFile, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("%s %w", path, ErrExists)
 	}
 	partial := path + partialSuffix
-	if err := removePartial(path); err != nil {
-		return nil, err
+	if err := os.Remove(partial); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, createError(path, err)
 	}
 	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, createError(path, err)
 	}
-	if err := lockPartial(f); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", partial, err)
-	}
-	return &newFile{path: path, file: f}, nil
+	return &newFile{path, f}, nil
 }
 
-// removePartial removes a partial file that a killed process left behind, if there is
-// one. It fails if another process is still writing it.
-func removePartial(path string) error {
-	partial := path + partialSuffix
-	f, err := os.OpenFile(partial, os.O_RDWR, 0)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil
-	case err != nil:
-		return createError(path, err)
-	}
-	defer f.Close()
-	if err := lockPartial(f); err != nil {
-		return fmt.Errorf("%s: %w", partial, err)
-	}
-	// Between opening and locking, the owner may have finished and another process
-	// begun.
-	if !isAt(f, partial) {
-		return fmt.Errorf("%s: %w", partial, errBeingWritten)
-	}
-	return os.Remove(partial)
-}
-
-// isAt reports whether path refers to the open file f.
-func isAt(f *os.File, path string) bool {
-	mine, err := f.Stat()
+// isOurs reports whether FILE.partial is still the file that createNew created: another
+// process may have begun to write the same FILE.
+func (f *newFile) isOurs() bool {
+	ours, err := f.file.Stat()
 	if err != nil {
 		return false
 	}
-	now, err := os.Lstat(path)
-	return err == nil && os.SameFile(mine, now)
-}
-
-var errBeingWritten = errors.New("another process is writing this file: wait until it is finished, or name another file")
-
-// withUnlocked unlocks the file while change runs, because an engine locks the files it
-// opens, and locks it again afterwards. It fails if another process took the file in
-// between.
-func (f *newFile) withUnlocked(change func(path string) error) error {
-	partial := f.path + partialSuffix
-	unlockPartial(f.file)
-	err := change(partial)
-	if relockPartial(f.file) != nil || !isAt(f.file, partial) {
-		f.takenOver = true
-		return errors.Join(err, fmt.Errorf("%s: %w", partial, errBeingWritten))
-	}
-	return err
+	now, err := os.Lstat(f.path + partialSuffix)
+	return err == nil && os.SameFile(ours, now)
 }
 
 // publish gives a complete file its name, on disk. It never replaces an existing file.
 func (f *newFile) publish() error {
 	if err := f.file.Sync(); err != nil {
 		return err
+	}
+	if !f.isOurs() {
+		return fmt.Errorf("another process is writing %s too: wait until it is finished, or name another file", f.path)
 	}
 	if err := renameNew(f.path+partialSuffix, f.path); err != nil {
 		return createError(f.path, err)
@@ -110,7 +69,7 @@ func (f *newFile) publish() error {
 
 // close releases the file, and removes it unless it was published.
 func (f *newFile) close() {
-	if !f.takenOver {
+	if f.isOurs() {
 		os.Remove(f.path + partialSuffix)
 	}
 	f.file.Close()

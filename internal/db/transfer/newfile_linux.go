@@ -2,27 +2,10 @@ package transfer
 
 import (
 	"errors"
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// lockPartial locks a file until it is closed, even by a kill. Some network file
-// systems have no locks; there, nothing prevents two processes from writing the same
-// file at once.
-func lockPartial(f *os.File) error {
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
-		return errBeingWritten
-	}
-	return nil
-}
-
-func unlockPartial(f *os.File) {
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // some file systems have no locks
-}
-
-func relockPartial(f *os.File) error { return lockPartial(f) }
 
 // renameNew renames a file and fails if the new name exists.
 func renameNew(from, to string) error {

@@ -219,13 +219,13 @@ func (s *Scheduler) timeOf(name string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// removeUnfinished removes a backup that a killed server left unfinished.
+// removeUnfinished removes backups that a killed server left unfinished.
 func (s *Scheduler) removeUnfinished() {
 	entries, _ := os.ReadDir(s.Dir) // the backup will fail for the same reason and report it
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), partialSuffix)
 		if _, ours := s.timeOf(name); ok && ours {
-			if err := removePartial(filepath.Join(s.Dir, name)); err != nil {
+			if err := os.Remove(filepath.Join(s.Dir, e.Name())); err != nil {
 				s.log.Error("an unfinished backup could not be removed", "err", err)
 			}
 		}

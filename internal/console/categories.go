@@ -19,9 +19,6 @@ type categoriesPage struct {
 
 // listCategories serves GET /console/categories.
 func (v *visit) listCategories() error {
-	if notice, ok := v.takeKept("/console/categories"); ok {
-		return v.showCategories(http.StatusOK, v.field("id"), v.field("name"), notice)
-	}
 	return v.showCategories(http.StatusOK, "", "", formError{})
 }
 
@@ -114,9 +111,6 @@ func (v *visit) showCategory() error {
 	p := categoryPage{Category: category, Name: category.Name, ETag: etag}
 	if p.feed, err = v.historyOf("category", category.ID, false); err != nil {
 		return err
-	}
-	if notice, ok := v.takeKept(v.r.URL.Path); ok {
-		p.Name, p.ETag, p.Problem = v.field("name"), v.field("etag"), notice
 	}
 	return v.renderCategory(http.StatusOK, p)
 }

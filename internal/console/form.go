@@ -107,6 +107,22 @@ func (v *visit) here() string {
 	return v.r.URL.Path
 }
 
+// formPage is the page with the form that a request sends.
+func formPage(r *http.Request) string {
+	switch path := r.URL.Path; path {
+	case "/console/pets", "/console/keys":
+		return path + "/new"
+	case "/console/orders":
+		if id, err := strconv.ParseInt(r.PostFormValue("petId"), 10, 64); err == nil {
+			return "/console/pets/" + strconv.FormatInt(id, 10)
+		}
+		return path
+	default: // /console/keys/7/rotate is a form of /console/keys/7
+		parts := strings.Split(path, "/")
+		return strings.Join(parts[:min(4, len(parts))], "/")
+	}
+}
+
 // readPage makes one call of the API for a page of a list. The page may have few rows, or
 // none, although others follow: the API limits how many it looks at.
 func readPage[T any](v *visit, list func(...client.CallOption) iter.Seq2[T, error]) (p page[T], err error) {

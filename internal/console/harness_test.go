@@ -135,8 +135,6 @@ type browser struct {
 	s      *site
 	cookie string      // the value of the session's
 	done   string      // what was just done
-	secret string      // one that is shown next, with the path it is sent to
-	kept   string      // a form that was sent without a session, likewise
 	header http.Header // sent with every request
 }
 
@@ -193,11 +191,6 @@ func (b *browser) roundTrip(req *http.Request) shown {
 	if b.done != "" {
 		req.AddCookie(&http.Cookie{Name: "animalstore_done", Value: b.done})
 	}
-	for name, cookie := range map[string]string{"animalstore_secret": b.secret, "animalstore_form": b.kept} {
-		if value, at, ok := strings.Cut(cookie, " "); ok && at == req.URL.Path {
-			req.AddCookie(&http.Cookie{Name: name, Value: value})
-		}
-	}
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		b.s.t.Fatal(err)
@@ -213,26 +206,12 @@ func (b *browser) roundTrip(req *http.Request) shown {
 			b.cookie = c.Value
 		case "animalstore_done":
 			b.done = c.Value
-		case "animalstore_secret":
-			b.secret = c.Value + " " + c.Path
-		case "animalstore_form":
-			b.kept = c.Value + " " + c.Path
 		}
 	}
 	return shown{res.StatusCode, res.Header, string(body)}
 }
 
 func (p shown) location() string { return p.header.Get("Location") }
-
-// follow opens the page that a response redirects to.
-func (b *browser) follow(p shown) shown {
-	b.s.t.Helper()
-	if p.status != http.StatusSeeOther {
-		b.s.t.Errorf("got %d, want a redirect\n%s", p.status, p.body)
-		return p
-	}
-	return b.get(p.location())
-}
 
 // want fails the test unless the page has this status and all parts in it.
 func (p shown) want(t *testing.T, what string, status int, parts ...string) {

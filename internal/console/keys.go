@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"errors"
 	"iter"
 	"net/http"
@@ -112,16 +111,11 @@ func (v *visit) newKey() error {
 	if !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
 		return nil
 	}
-	form := keyForm{Plan: string(animalstore.PlanFree), Permissions: []string{"read", "write"}}
-	if notice, ok := v.takeKept("/console/keys"); ok {
-		form = v.sentKey()
-		form.Problem, form.Once = notice, v.field("once")
-	}
-	return v.showNewKey(http.StatusOK, form)
+	return v.showNewKey(http.StatusOK, keyForm{Plan: string(animalstore.PlanFree), Permissions: []string{"read", "write"}})
 }
 
 func (v *visit) showNewKey(status int, form keyForm) error {
-	form.Plans, form.Once = animalstore.Plans, cmp.Or(form.Once, newOnce())
+	form.Plans, form.Once = animalstore.Plans, newOnce()
 	return v.render(status, "key-new", newKeyPage{v.c.frame(v, "Create a key"), form})
 }
 
@@ -146,7 +140,7 @@ func (v *visit) createKey() error {
 	if err != nil {
 		return err
 	}
-	return v.showNext(keyPath(created.ID), newSecret{Secret: created.Secret})
+	return v.showSecret("key", created.ID, newSecret{Secret: created.Secret})
 }
 
 func (f keyForm) newKey() (client.NewKey, error) {
@@ -186,12 +180,7 @@ func (v *visit) showKey() error {
 	if err != nil {
 		return err
 	}
-	form := formOf(key, etag)
-	if notice, ok := v.takeKept(v.r.URL.Path); ok {
-		form = v.sentKey()
-		form.Problem = notice
-	}
-	p := keyPage{This: key, Form: form, Rotate: newRotateForm()}
+	p := keyPage{This: key, Form: formOf(key, etag), Rotate: newRotateForm()}
 	if v.may(read) {
 		if p.feed, err = v.historyOf("key", key.ID, false); err != nil {
 			return err
@@ -288,7 +277,7 @@ func (f keyForm) patch() (animalstore.KeyPatch, error) {
 
 // rotateKey serves POST /console/keys/{id}/rotate.
 func (v *visit) rotateKey() error {
-	return v.rotate(func(id int64, grace time.Duration) (string, error) {
+	return v.rotate("key", func(id int64, grace time.Duration) (string, error) {
 		key, err := v.api.RotateKey(v.r.Context(), id, grace, v.ifMatch())
 		return key.Secret, err
 	}, func(status int, wrong formError) error {

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"iter"
 	"net/http"
 	"strconv"
@@ -141,12 +140,7 @@ type newPetPage struct {
 
 // newPet serves GET /console/pets/new.
 func (v *visit) newPet() error {
-	form := petForm{Category: v.r.URL.Query().Get("category"), Status: string(animalstore.PetAvailable)}
-	if notice, ok := v.takeKept("/console/pets"); ok {
-		form = v.sentPet()
-		form.Problem, form.Once = notice, v.field("once")
-	}
-	form.Once = cmp.Or(form.Once, newOnce())
+	form := petForm{Category: v.r.URL.Query().Get("category"), Status: string(animalstore.PetAvailable), Once: newOnce()}
 	return v.showNewPet(http.StatusOK, form)
 }
 
@@ -229,12 +223,7 @@ func (v *visit) showPetWith(status int, sent gallery) error {
 	if _, err := v.lookUp(categories, pet.CategoryID); err != nil {
 		return err
 	}
-	form := petForm{Name: pet.Name, Category: categories.Label(pet.CategoryID), Status: string(pet.Status), ETag: etag}
-	if notice, ok := v.takeKept(v.r.URL.Path); ok {
-		form = v.sentPet()
-		form.Problem = notice
-	}
-	form.Categories = categories
+	form := petForm{Name: pet.Name, Category: categories.Label(pet.CategoryID), Status: string(pet.Status), Categories: categories, ETag: etag}
 	return v.showThisPet(status, pet, form, past, sent)
 }
 

@@ -82,7 +82,7 @@ func (c *Console) showProblem(w http.ResponseWriter, f frame, p problem) {
 func (v *visit) show(p problem) { v.c.showProblem(v.w, v.c.frame(v, p.Heading), v.withWayBack(p)) }
 
 // withWayBack adds the page that led here, and what was typed there if sending it again
-// may succeed. The page with the form shows that too.
+// may succeed.
 func (v *visit) withWayBack(p problem) problem {
 	if from, err := url.Parse(v.r.Referer()); err == nil && from.Host == v.r.Host && from.Path != "" {
 		p.Back = safeNext(from.RequestURI())
@@ -95,14 +95,13 @@ func (v *visit) withWayBack(p problem) problem {
 		return p
 	}
 	p.Back = formPage(v.r)
-	if isUpload(v.r) { // files can't be kept
+	if isUpload(v.r) { // the page can't hold files
 		return p
 	}
 	p.Action = v.r.URL.Path
 	if p.Status == http.StatusTooManyRequests && v.r.PostForm.Has("once") { // it had no effect
 		v.r.PostForm.Set("once", newOnce())
 	}
-	v.c.keepForm(v.w, v.r, p.Status)
 	for _, name := range slices.Sorted(maps.Keys(v.r.PostForm)) {
 		for _, value := range v.r.PostForm[name] {
 			p.Fields = append(p.Fields, sentField{name, value})

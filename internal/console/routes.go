@@ -50,7 +50,6 @@ var routes = []route{
 	{"GET /console/keys/{id}", admin, (*visit).showKey},
 	{"POST /console/keys/{id}", admin, (*visit).changeKey},
 	{"POST /console/keys/{id}/rotate", admin, (*visit).rotateKey},
-	{"GET /console/keys/{id}/secret", admin, (*visit).showSecret},
 	{"POST /console/keys/{id}/unban", admin, (*visit).unbanKey},
 	{"POST /console/keys/{id}/revoke", admin, (*visit).revokeKey},
 
@@ -60,7 +59,6 @@ var routes = []route{
 	{"POST /console/webhooks/{id}", admin, (*visit).changeWebhook},
 	{"POST /console/webhooks/{id}/ping", admin, (*visit).pingWebhook},
 	{"POST /console/webhooks/{id}/rotate", admin, (*visit).rotateWebhook},
-	{"GET /console/webhooks/{id}/secret", admin, (*visit).showSecret},
 	{"POST /console/webhooks/{id}/remove", admin, (*visit).removeWebhook},
 	{"POST /console/webhooks/{id}/deliveries/retry-failed", admin, (*visit).retryFailed},
 	{"POST /console/webhooks/{id}/deliveries/retry-since", admin, (*visit).retrySince},
@@ -110,11 +108,6 @@ func (c *Console) handle(to route) {
 			return
 		}
 		if s == nil {
-			// Rotating the key that is signed in may have ended the session.
-			if secret, ok := c.takeSecret(w, r); ok {
-				c.renderSecret(w, r, nil, secret)
-				return
-			}
 			c.leadToSignIn(w, r)
 			return
 		}

@@ -2,27 +2,15 @@ package console
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"animalstore/client"
 )
 
-const (
-	// secretCookie takes a new secret to the page that shows it, which can then be reloaded
-	// without sending the form again. Only the session that made the secret can read it.
-	secretCookie = "animalstore_secret"
-	secretLasts  = 300 // seconds
-)
-
-// newSecret is the content of secretCookie.
+// newSecret is the secret of a key or webhook that was just created or rotated.
 type newSecret struct {
 	Secret  string
 	Rotated bool
@@ -31,89 +19,22 @@ type newSecret struct {
 
 type secretPage struct {
 	frame
-	newSecret        // empty: it was shown before
-	Kind      string // "key" or "webhook"
-	ID        string
-	Path      string // of the page about it
+	newSecret
+	Kind string // "key" or "webhook"
+	ID   int64
 }
 
-// showNext redirects to the page that shows the secret of what has this path.
-func (v *visit) showNext(path string, secret newSecret) error {
-	text, err := json.Marshal(secret)
-	if err != nil {
-		return err
-	}
-	seal, err := sealOf(v.r)
-	if err != nil {
-		return err
-	}
-	sealed := base64.RawURLEncoding.EncodeToString(seal.Seal(nil, nil, text, []byte(path)))
-	path += "/secret"
-	v.c.setCookie(v.w, v.r, secretCookie, sealed, path, secretLasts)
-	return v.goTo(path, "")
-}
-
-// sealOf encrypts with the token of the session. The server stores only its hash.
-func sealOf(r *http.Request) (cipher.AEAD, error) {
-	cookie, err := r.Cookie(cookieName)
-	if err != nil {
-		return nil, err
-	}
-	key := sha256.Sum256([]byte("secret " + cookie.Value))
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCMWithRandomNonce(block)
-}
-
-// takeSecret returns the secret that the page shows, and forgets it.
-func (c *Console) takeSecret(w http.ResponseWriter, r *http.Request) (secret newSecret, ok bool) {
-	cookie, err := r.Cookie(secretCookie)
-	if err != nil || r.Method != http.MethodGet {
-		return secret, false
-	}
-	sealed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	if err != nil {
-		return secret, false
-	}
-	seal, err := sealOf(r)
-	if err != nil {
-		return secret, false
-	}
-	text, err := seal.Open(nil, nil, sealed, []byte(strings.TrimSuffix(r.URL.Path, "/secret")))
-	if err != nil || json.Unmarshal(text, &secret) != nil {
-		return secret, false
-	}
-	c.setCookie(w, r, secretCookie, "", r.URL.Path, -1)
-	return secret, true
-}
-
-// showSecret serves GET /console/keys/{id}/secret and the same of webhooks. It shows the
-// secret once, and then isn't charged, so that no limit can keep a secret from its owner.
-func (v *visit) showSecret() error {
-	secret, ok := v.c.takeSecret(v.w, v.r)
-	if !ok && !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
-		return nil
-	}
-	v.c.renderSecret(v.w, v.r, v, secret)
-	return nil
-}
-
-// renderSecret shows a secret. v is nil if the session has ended with the old one.
-func (c *Console) renderSecret(w http.ResponseWriter, r *http.Request, v *visit, secret newSecret) {
-	path := strings.TrimSuffix(r.URL.Path, "/secret")
-	kind := "key"
-	if strings.HasPrefix(path, "/console/webhooks/") {
-		kind = "webhook"
-	}
-	c.render(w, http.StatusOK, "secret", secretPage{c.frame(v, "Secret of "+kind+" "+r.PathValue("id")), secret, kind, r.PathValue("id"), path})
+// showSecret shows a secret in the response to the form that asked for it, and nowhere else:
+// the form has no effect if it is sent again.
+func (v *visit) showSecret(kind string, id int64, secret newSecret) error {
+	title := fmt.Sprintf("Secret of %s %d", kind, id)
+	return v.render(http.StatusOK, "secret", secretPage{v.c.frame(v, title), secret, kind, id})
 }
 
 // rotate replaces the secret of the key or webhook in the path by calling change, and
 // shows the new one. If the form is invalid, again shows it with the error. A form that
 // is sent twice rotates once.
-func (v *visit) rotate(change func(id int64, grace time.Duration) (secret string, err error), again func(status int, wrong formError) error) error {
+func (v *visit) rotate(kind string, change func(id int64, grace time.Duration) (secret string, err error), again func(status int, wrong formError) error) error {
 	id, err := v.id()
 	if err != nil {
 		return err
@@ -138,7 +59,7 @@ func (v *visit) rotate(change func(id int64, grace time.Duration) (secret string
 	if err != nil {
 		return err
 	}
-	return v.showNext(strings.TrimSuffix(v.r.URL.Path, "/rotate"), newSecret{secret, true, hours * 3600})
+	return v.showSecret(kind, id, newSecret{secret, true, hours * 3600})
 }
 
 // rotateForm is what the form for a new secret shows.

@@ -153,9 +153,8 @@ func (c *Console) leadToSignIn(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	advice := c.keepForm(w, r, http.StatusUnauthorized)
 	if c.chargeAddress(w, r) {
-		c.renderSignIn(w, http.StatusUnauthorized, formPage(r), "You are signed out, so nothing was changed. "+advice)
+		c.renderSignIn(w, http.StatusUnauthorized, formPage(r), "You are signed out, so nothing was changed. Sign in and fill in the form again.")
 	}
 }
 

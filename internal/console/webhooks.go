@@ -29,12 +29,7 @@ type webhookForm struct {
 
 // listWebhooks serves GET /console/webhooks.
 func (v *visit) listWebhooks() error {
-	form := webhookForm{Types: strings.Join(animalstore.DefaultEventPatterns.List(), ", ")}
-	if notice, ok := v.takeKept("/console/webhooks"); ok {
-		form = v.sentWebhook()
-		form.Problem, form.Once = notice, v.field("once")
-	}
-	return v.showWebhooks(http.StatusOK, form)
+	return v.showWebhooks(http.StatusOK, webhookForm{Types: strings.Join(animalstore.DefaultEventPatterns.List(), ", ")})
 }
 
 func (v *visit) showWebhooks(status int, form webhookForm) error {
@@ -44,7 +39,7 @@ func (v *visit) showWebhooks(status int, form webhookForm) error {
 	if err != nil {
 		return err
 	}
-	form.Once = cmp.Or(form.Once, newOnce())
+	form.Once = newOnce()
 	return v.render(status, "webhooks", webhooksPage{v.c.frame(v, "Webhooks"), webhooks, form})
 }
 
@@ -75,7 +70,7 @@ func (v *visit) createWebhook() error {
 	if err != nil {
 		return err
 	}
-	return v.showNext(webhookPath(created.ID), newSecret{Secret: created.Secret})
+	return v.showSecret("webhook", created.ID, newSecret{Secret: created.Secret})
 }
 
 func webhookPath(id int64) string { return "/console/webhooks/" + strconv.FormatInt(id, 10) }
@@ -119,12 +114,7 @@ func (v *visit) showWebhook() error {
 	if err != nil {
 		return err
 	}
-	form := formOfWebhook(webhook, etag)
-	if notice, ok := v.takeKept(v.r.URL.Path); ok {
-		form = v.sentWebhook()
-		form.Problem = notice
-	}
-	return v.showThisWebhook(http.StatusOK, webhook, form.only())
+	return v.showThisWebhook(http.StatusOK, webhook, formOfWebhook(webhook, etag).only())
 }
 
 func formOfWebhook(w animalstore.Webhook, etag string) webhookForm {
@@ -202,7 +192,7 @@ func (v *visit) pingWebhook() error {
 
 // rotateWebhook serves POST /console/webhooks/{id}/rotate.
 func (v *visit) rotateWebhook() error {
-	return v.rotate(func(id int64, grace time.Duration) (string, error) {
+	return v.rotate("webhook", func(id int64, grace time.Duration) (string, error) {
 		webhook, err := v.api.RotateWebhook(v.r.Context(), id, grace, v.ifMatch())
 		return webhook.Secret, err
 	}, func(status int, wrong formError) error {

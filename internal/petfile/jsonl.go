@@ -11,10 +11,7 @@ import (
 )
 
 // jsonlReader reads one JSON object per line.
-type jsonlReader struct{ lineReader }
-
-// lineReader reads lines and counts them.
-type lineReader struct {
+type jsonlReader struct {
 	in   *bufio.Reader
 	line int64 // number of the last line read
 }
@@ -40,7 +37,7 @@ func (r *jsonlReader) Next() (Row, error) {
 
 // readLine reads a line with its line break. It discards the content of a line that is
 // too long.
-func (r *lineReader) readLine() (text []byte, tooLong bool, err error) {
+func (r *jsonlReader) readLine() (text []byte, tooLong bool, err error) {
 	r.line++
 	for {
 		part, err := r.in.ReadSlice('\n')

@@ -14,8 +14,7 @@ import (
 	"animalstore"
 )
 
-// maxRow limits one pet in a file, in bytes. It also limits the memory that an unclosed
-// quote can cost. The API has the same limit.
+// maxRow limits one pet in a file, in bytes. The API has the same limit.
 const maxRow = 1 << 20
 
 // Format is the format of a file.
@@ -83,7 +82,7 @@ func NewReader(file io.Reader, format Format) (Reader, error) {
 		}
 	}
 	if format == JSONL {
-		return &jsonlReader{lineReader{in: in}}, nil
+		return &jsonlReader{in: in}, nil
 	}
 	return newCSVReader(in)
 }

@@ -92,11 +92,7 @@ func attemptOf(ctx context.Context) context.Context {
 
 // dial connects for http.
 func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := s.connect(attemptOf(ctx), network, address, "http")
-	if err != nil {
-		return nil, err
-	}
-	return &checkedConn{Conn: c}, nil
+	return s.connect(attemptOf(ctx), network, address, "http")
 }
 
 // dialTLS connects for https.
@@ -116,7 +112,7 @@ func (s *Sender) dialTLS(ctx context.Context, network, address string) (net.Conn
 		conn.Close()
 		return nil, &handshakeError{err}
 	}
-	return &checkedConn{Conn: c}, nil
+	return c, nil
 }
 
 // connect connects only to addresses that are allowed. It decides on the address that is

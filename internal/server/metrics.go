@@ -28,8 +28,7 @@ func (s *Server) addMetrics() {
 	case *sqlite.DB:
 		s.metrics.AddFigures(func() []metrics.Figure { return sqliteFigures(engine.Stats()) })
 	case *postgres.DB:
-		engine.Stats() // so that the first scrape finds the size
-		s.metrics.AddFigures(func() []metrics.Figure { return postgresFigures(engine.Stats()) })
+		s.metrics.AddFigures(func() []metrics.Figure { return postgresFigures(engine) })
 	}
 }
 
@@ -83,10 +82,13 @@ func (s *Server) eventFigures() []metrics.Figure {
 	}
 }
 
+// queryTimeout is how long a scrape waits for the database.
+const queryTimeout = time.Second
+
 // webhookFigures are metrics about webhooks. There are none if the database doesn't
 // respond.
 func (s *Server) webhookFigures() []metrics.Figure {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
 	defer cancel()
 	now := s.cfg.Hooks.Now()
 	stats, err := s.db.WebhookStats(ctx, animalstore.At(now))
@@ -174,7 +176,9 @@ func sqliteFigures(s sqlite.Stats) []metrics.Figure {
 	}
 }
 
-func postgresFigures(s postgres.Stats) []metrics.Figure {
+// postgresFigures lack the size if the database doesn't respond.
+func postgresFigures(engine *postgres.DB) []metrics.Figure {
+	s := engine.Stats()
 	wait := counter("animalstore_postgres_pool_wait_seconds_total", "Time spent waiting for a connection.", 0)
 	wait.Value = s.WaitTime.Seconds()
 	figures := []metrics.Figure{
@@ -184,8 +188,10 @@ func postgresFigures(s postgres.Stats) []metrics.Figure {
 		gauge("animalstore_postgres_pool_waiting", "Operations waiting for a connection.", s.Waiting),
 		counter("animalstore_postgres_pool_waits_total", "Times that no connection was free.", s.Waits), wait,
 	}
-	if s.Bytes > 0 {
-		figures = append(figures, gauge("animalstore_postgres_database_bytes", "Size of the database, at most a few minutes old.", s.Bytes))
+	ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
+	defer cancel()
+	if size, err := engine.Size(ctx); err == nil {
+		figures = append(figures, gauge("animalstore_postgres_database_bytes", "Size of the database.", size))
 	}
 	return figures
 }

@@ -53,7 +53,6 @@ type DB struct {
 	timeout time.Duration
 	breaker *breaker
 	hosts   *hosts
-	sampled sampledSize
 	creates batcher[newPet, createdPet]
 	pages   batcher[petPage, []animalstore.Pet]
 }

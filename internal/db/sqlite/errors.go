@@ -3,8 +3,6 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -64,12 +62,12 @@ func callOnce(fatal func(error)) func(error) {
 // describeOpenError tells an operator why a file can't be opened, and what to do.
 func describeOpenError(path string, err error) error {
 	switch code := sqlite.ErrCode(err); {
-	case isFull(err), code.ToPrimary() == sqlite.ResultCantOpen && cannotCreate(filepath.Dir(path)):
+	case isFull(err):
 		return fmt.Errorf("%s cannot be opened, because its disk is full: free some space and try again (%w)", path, err)
 	case code.ToPrimary() == sqlite.ResultNotADB:
 		return &db.OpenError{Reason: db.Foreign, Text: path + " is not a SQLite database"}
 	case code.ToPrimary() == sqlite.ResultReadOnly, code.ToPrimary() == sqlite.ResultPerm, code.ToPrimary() == sqlite.ResultCantOpen:
-		return fmt.Errorf("%s cannot be opened for writing: check its permissions and those of its directory (%w)", path, err)
+		return fmt.Errorf("%s cannot be opened for writing: check its permissions, those of its directory, and that the disk isn't full (%w)", path, err)
 	case isFatal(err):
 		return fmt.Errorf("%s cannot be read: the disk failed or the file is damaged. %s (%w)", path, checkAdvice, err)
 	}
@@ -81,16 +79,4 @@ func describeOpenError(path string, err error) error {
 func isFull(err error) bool {
 	code := sqlite.ErrCode(err)
 	return code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrSHMSize || errors.Is(err, syscall.ENOSPC)
-}
-
-// cannotCreate reports whether a disk has no space for another file. SQLite doesn't say
-// why it couldn't create one.
-func cannotCreate(dir string) bool {
-	f, err := os.CreateTemp(dir, ".animalstore-*")
-	if err != nil {
-		return errors.Is(err, syscall.ENOSPC)
-	}
-	f.Close()
-	os.Remove(f.Name())
-	return false
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"animalstore/internal/db"
@@ -51,37 +50,7 @@ func Backup(ctx context.Context, engine Files, store, file string, progress Copy
 	if real, err := filepath.EvalSymlinks(store); err == nil {
 		store = real // its other files are in the same directory
 	}
-	if err := refuseOwn(engine, store, file); err != nil {
-		return Copied{}, err
-	}
 	return copyStore(ctx, engine, fileCopy{from: store, to: file}, progress)
-}
-
-// refuseOwn refuses to write to the store itself or to a file that belongs to it.
-func refuseOwn(engine Files, store, file string) error {
-	own := append([]string{store}, engine.Companions(store)...)
-	if is, err := os.Stat(file); err == nil {
-		if s, err := os.Stat(store); err == nil && os.SameFile(s, is) {
-			return fmt.Errorf("%s is the database itself: name another file for the copy", file)
-		}
-	}
-	target := realPath(file)
-	if slices.ContainsFunc(own, func(name string) bool { return realPath(name) == target }) {
-		return fmt.Errorf("%s belongs to the database itself: name another file for the copy", file)
-	}
-	return nil
-}
-
-// realPath returns an absolute path whose directory has no symbolic links.
-func realPath(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-		return filepath.Join(dir, filepath.Base(abs))
-	}
-	return abs
 }
 
 // fileCopy is the copy of a store in another file.

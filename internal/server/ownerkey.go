@@ -2,19 +2,12 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
 )
-
-// ownerKeyTimeout is how long a start keeps trying to store the owner key. The database
-// limits an operation to the time a client would wait, but an operator would rather
-// wait longer than restart the server.
-const ownerKeyTimeout = 30 * time.Second
 
 // OwnerKey is the outcome of [Server.CreateOwnerKey].
 type OwnerKey struct {
@@ -45,7 +38,7 @@ func (s *Server) CreateOwnerKey(ctx context.Context, secret string) (OwnerKey, e
 	if err := owner.Validate(); err != nil {
 		return OwnerKey{}, err
 	}
-	created, err := s.storeOwnerKey(ctx, owner, keys.Hash(secret))
+	created, err := s.db.CreateFirstKey(db.WithOrigin(ctx, db.Service), owner, keys.Hash(secret), animalstore.At(s.cfg.Hooks.Now()))
 	if err != nil {
 		return OwnerKey{}, fmt.Errorf("create the owner key: %w", err)
 	}
@@ -56,28 +49,6 @@ func (s *Server) CreateOwnerKey(ctx context.Context, secret string) (OwnerKey, e
 		}
 	}
 	return OwnerKey{secret, created, exists}, nil
-}
-
-// storeOwnerKey retries while the database is too slow or unavailable. After an attempt
-// with an unknown outcome, it checks whether that attempt stored the key: otherwise its
-// secret would never be shown.
-func (s *Server) storeOwnerKey(ctx context.Context, owner animalstore.NewKey, hash db.KeyHash) (created bool, err error) {
-	unknown := false
-	for deadline := time.Now().Add(ownerKeyTimeout); ; {
-		created, err = s.db.CreateFirstKey(db.WithOrigin(ctx, db.Service), owner, hash, animalstore.At(s.cfg.Hooks.Now()))
-		if err == nil && !created && unknown {
-			_, created, err = s.db.KeyByHash(ctx, hash)
-		}
-		unknown = unknown || errors.Is(err, db.ErrOutcomeUnknown)
-		if !errors.Is(err, db.ErrUnavailable) && !errors.Is(err, db.ErrOutcomeUnknown) || time.Now().After(deadline) {
-			return created, err
-		}
-		select {
-		case <-ctx.Done():
-			return false, err
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }
 
 // HasKeys reports whether the database has any key, even a revoked one.

@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"animalstore/internal/db"
-	"animalstore/internal/db/postgres"
 )
 
 // A server stops within 20 seconds, even if its database hangs: requests in progress
 // and saving the counters share stopTimeout, and closing the database gets
 // closeTimeout.
 const (
-	stopTimeout    = 16 * time.Second
-	closeTimeout   = 2 * time.Second
-	saveRetryDelay = 50 * time.Millisecond
+	stopTimeout  = 16 * time.Second
+	closeTimeout = 2 * time.Second
 )
 
 var errDatabaseTimeout = errors.New("timed out waiting for the database")
@@ -29,31 +25,19 @@ func (s *Server) deadline() time.Time {
 	return s.stopBy
 }
 
-// stopAndSave stops the background work, which saves the counters once more. If another
-// process has locked the database, it tries again until the deadline.
+// stopAndSave stops the background work and saves the counters.
 func (s *Server) stopAndSave(stop func() error) func() error {
 	return func() error {
+		ctx, cancel := context.WithDeadline(context.Background(), s.deadline())
+		defer cancel()
 		err := waitUntil(s.deadline(), stop)
 		if err == nil {
-			err = s.saveBy(s.deadline())
+			err = s.Save(ctx)
 		}
 		if err != nil {
 			s.cfg.Log.Error("limits and usage could not be saved at shutdown: the latest counts are lost", "err", err)
 		}
 		return nil
-	}
-}
-
-func (s *Server) saveBy(deadline time.Time) error {
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
-	defer cancel()
-	for {
-		err := s.Save(ctx)
-		// PostgreSQL may stay unreachable, so there is no retry.
-		if !errors.Is(err, db.ErrUnavailable) || postgres.Is(s.cfg.Database) || time.Until(deadline) < saveRetryDelay {
-			return err
-		}
-		time.Sleep(saveRetryDelay)
 	}
 }
 

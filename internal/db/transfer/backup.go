@@ -47,9 +47,6 @@ var ErrDamaged = errors.New("the copy failed its checks")
 // Backup copies a store into a new file, which gets its name only when it is complete,
 // checked and on disk. It never replaces a file. A server may be using the store.
 func Backup(ctx context.Context, engine Files, store, file string, progress CopyProgress) (Copied, error) {
-	if real, err := filepath.EvalSymlinks(store); err == nil {
-		store = real // its other files are in the same directory
-	}
 	return copyStore(ctx, engine, fileCopy{from: store, to: file}, progress)
 }
 

@@ -3,7 +3,7 @@ package api
 import (
 	"log/slog"
 	"net/http"
-	"strings"
+	"regexp"
 	"time"
 
 	"animalstore"
@@ -79,27 +79,14 @@ func (s *Server) logAccess(w *response, r *request, took time.Duration) {
 		"status", w.status, "bytes", w.bytes, "took_ms", float64(took.Microseconds())/1000, key, trace)
 }
 
-// traceID returns the id of the trace that a request belongs to, from its traceparent
-// header (W3C Trace Context), or "" if it has no valid one.
+// traceParent is the traceparent header of W3C Trace Context. Later versions may append
+// fields.
+var traceParent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)`)
+
+// traceID returns the id of the trace that a request belongs to, or "".
 func traceID(r *http.Request) string {
-	values := r.Header["Traceparent"]
-	if len(values) != 1 {
-		return ""
-	}
-	// version "-" trace-id "-" parent-id "-" flags; later versions may append fields.
-	v := values[0]
-	if len(v) < 55 || v[2] != '-' || v[35] != '-' || v[52] != '-' {
-		return ""
-	}
-	version, trace, parent, flags := v[:2], v[3:35], v[36:52], v[53:55]
-	switch {
-	case !lowerHex(version) || !lowerHex(trace) || !lowerHex(parent) || !lowerHex(flags):
-	case version == "ff" || version == "00" && len(v) != 55 || len(v) > 55 && v[55] != '-':
-	case strings.Trim(trace, "0") == "" || strings.Trim(parent, "0") == "":
-	default:
-		return trace
+	if match := traceParent.FindStringSubmatch(r.Header.Get("Traceparent")); match != nil {
+		return match[1]
 	}
 	return ""
 }
-
-func lowerHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

@@ -245,13 +245,6 @@ func (s *scanner) readName() (jsontext.Token, error) {
 	return s.ReadToken()
 }
 
-// maxDepth is how many arrays and objects jsontext accepts inside one another.
-// tooDeep is its error for more, which it doesn't export.
-const (
-	maxDepth = 10_000
-	tooDeep  = "exceeded max depth"
-)
-
 func syntaxError(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
@@ -261,8 +254,6 @@ func syntaxError(err error) error {
 		return malformed("this is not valid JSON")
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return malformed("there are two fields of the same name, the second at byte %d: send each once", syntax.ByteOffset)
-	case syntax.Err != nil && syntax.Err.Error() == tooDeep:
-		return malformed("the JSON is nested too deeply at byte %d: use at most %d levels", syntax.ByteOffset, maxDepth)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return malformed("the JSON ends in the middle: send all of it")
 	}

@@ -350,11 +350,9 @@ func (k *Key) Manages(now time.Time) bool { return k.Live(now) && k.Permissions.
 
 // Usage counts a key's requests in one hour.
 type Usage struct {
-	KeyID    int64 `json:"-"`
 	Hour     Time  `json:"hour"` // when it begins
 	Admitted int64 `json:"admitted"`
 	Refused  int64 `json:"refused"`
-	LastUsed Time  `json:"-"`
 }
 
 // UsageKept is how long usage is stored.

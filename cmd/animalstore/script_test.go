@@ -131,7 +131,7 @@ func inStore(ts *testscript.TestScript, file string, f func(db.DB) error) {
 func used(ts *testscript.TestScript, _ bool, args []string) {
 	hour := time.Now().Truncate(time.Hour).Add(-time.Duration(number(ts, args[2])) * time.Hour)
 	inStore(ts, args[0], func(store db.DB) error {
-		return store.SaveUsage(context.Background(), []animalstore.Usage{{
+		return store.SaveUsage(context.Background(), []db.KeyUsage{{
 			KeyID: number(ts, args[1]), Hour: animalstore.At(hour), Admitted: number(ts, args[3]), Refused: number(ts, args[4]), LastUsed: animalstore.At(hour),
 		}})
 	})

@@ -250,7 +250,7 @@ func (f *faultyDB) RotateKey(ctx context.Context, id int64, r db.KeyRotation, ch
 	return f.DB.RotateKey(ctx, id, r, check)
 }
 
-func (f *faultyDB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
+func (f *faultyDB) SaveUsage(ctx context.Context, usage []db.KeyUsage) error {
 	if err := f.hit(ctx, "SaveUsage"); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 type Limits interface {
 	// SaveUsage adds to the stored usage of keys and updates when each was last used,
 	// for all of them or none.
-	SaveUsage(ctx context.Context, usage []animalstore.Usage) error
+	SaveUsage(ctx context.Context, usage []KeyUsage) error
 
 	// Usage returns a key's usage per hour since a time, newest first, without hours
 	// that had no requests. A key that doesn't exist has no usage.
@@ -31,6 +31,14 @@ type Limits interface {
 	// compared. A new ban that wasn't lifted before it was saved adds a key.banned
 	// event: one per key, with its last ban.
 	SaveLimitStates(ctx context.Context, states []KeyLimitState) error
+}
+
+// KeyUsage is usage to add to that of a key.
+type KeyUsage struct {
+	KeyID             int64
+	Hour              animalstore.Time // when it begins
+	Admitted, Refused int64
+	LastUsed          animalstore.Time
 }
 
 // LimitState is the stored state of a key's limits, so that limits and bans

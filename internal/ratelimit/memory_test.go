@@ -60,7 +60,7 @@ type memoryStore struct {
 	saves   int
 	loadErr error
 	saveErr error
-	usage   []animalstore.Usage
+	usage   []db.KeyUsage
 }
 
 func newMemoryStore() *memoryStore {
@@ -99,7 +99,7 @@ func older(s db.KeyLimitState, o db.LimitState) bool {
 }
 
 // SaveUsage makes the memoryStore a [ratelimit.UsageStore].
-func (s *memoryStore) SaveUsage(_ context.Context, usage []animalstore.Usage) error {
+func (s *memoryStore) SaveUsage(_ context.Context, usage []db.KeyUsage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.usage = append(s.usage, usage...)
@@ -113,7 +113,7 @@ func (s *memoryStore) Usage(_ context.Context, keyID int64, since animalstore.Ti
 	var hours []animalstore.Usage
 	for _, u := range s.usage {
 		if u.KeyID == keyID && !u.Hour.Before(since.Time) {
-			hours = append(hours, u)
+			hours = append(hours, animalstore.Usage{Hour: u.Hour, Admitted: u.Admitted, Refused: u.Refused})
 		}
 	}
 	return hours, s.loadErr

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // UsageStore stores usage.
 type UsageStore interface {
 	// SaveUsage adds to the stored counts: all of them or none.
-	SaveUsage(ctx context.Context, usage []animalstore.Usage) error
+	SaveUsage(ctx context.Context, usage []db.KeyUsage) error
 }
 
 // Usage counts each key's admitted and refused requests by the hour, and when the
@@ -89,22 +90,22 @@ func (u *Usage) Save(ctx context.Context) error {
 
 // take removes and returns all counts, by ascending id. Requests don't wait for more than
 // the first step.
-func (u *Usage) take() []animalstore.Usage {
+func (u *Usage) take() []db.KeyUsage {
 	u.mu.Lock()
 	counts := u.counts
 	u.counts = make(map[usageHour]usageCount)
 	u.mu.Unlock()
-	usage := make([]animalstore.Usage, 0, len(counts))
+	usage := make([]db.KeyUsage, 0, len(counts))
 	for hour, c := range counts {
-		usage = append(usage, animalstore.Usage{
+		usage = append(usage, db.KeyUsage{
 			KeyID: hour.keyID, Hour: animalstore.AtMilli(hour.hour), Admitted: c.admitted, Refused: c.refused, LastUsed: animalstore.AtMilli(c.lastUsed),
 		})
 	}
-	slices.SortFunc(usage, func(a, b animalstore.Usage) int { return cmp.Compare(a.KeyID, b.KeyID) })
+	slices.SortFunc(usage, func(a, b db.KeyUsage) int { return cmp.Compare(a.KeyID, b.KeyID) })
 	return usage
 }
 
-func (u *Usage) putBack(usage []animalstore.Usage) {
+func (u *Usage) putBack(usage []db.KeyUsage) {
 	for _, c := range usage {
 		u.add(usageHour{c.KeyID, c.Hour.Milli()}, usageCount{c.Admitted, c.Refused, c.LastUsed.Milli()})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 )
 
@@ -15,13 +16,13 @@ import (
 // nothing.
 func TestUsageIsSavedInBatches(t *testing.T) {
 	const keys = 1700
-	calls, sum := 0, map[int64]animalstore.Usage{}
-	usage := ratelimit.NewUsage(saveFunc(func(usage []animalstore.Usage) error {
+	calls, sum := 0, map[int64]db.KeyUsage{}
+	usage := ratelimit.NewUsage(saveFunc(func(usage []db.KeyUsage) error {
 		if calls++; calls == 2 {
 			return errDisk
 		}
 		for _, u := range usage {
-			sum[u.KeyID] = animalstore.Usage{Admitted: sum[u.KeyID].Admitted + u.Admitted, Refused: sum[u.KeyID].Refused + u.Refused}
+			sum[u.KeyID] = db.KeyUsage{Admitted: sum[u.KeyID].Admitted + u.Admitted, Refused: sum[u.KeyID].Refused + u.Refused}
 		}
 		return nil
 	}), time.Now, discard)
@@ -43,7 +44,7 @@ func TestUsageIsSavedInBatches(t *testing.T) {
 		t.Errorf("got %d saves, want at most 6", calls)
 	}
 	for id := range int64(keys) {
-		if want := (animalstore.Usage{Admitted: 2, Refused: 2}); sum[id] != want {
+		if want := (db.KeyUsage{Admitted: 2, Refused: 2}); sum[id] != want {
 			t.Fatalf("key %d: got %+v, want %+v", id, sum[id], want)
 		}
 	}
@@ -54,8 +55,8 @@ func TestUsageIsSavedInBatches(t *testing.T) {
 func TestUsageOfAnHour(t *testing.T) {
 	hour := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	now := hour
-	var got []animalstore.Usage
-	usage := ratelimit.NewUsage(saveFunc(func(u []animalstore.Usage) error { got = append(got, u...); return nil }), func() time.Time { return now }, discard)
+	var got []db.KeyUsage
+	usage := ratelimit.NewUsage(saveFunc(func(u []db.KeyUsage) error { got = append(got, u...); return nil }), func() time.Time { return now }, discard)
 	for range 2 {
 		got = nil
 		for _, offset := range []time.Duration{-1, 0, -2, time.Second} {
@@ -65,8 +66,8 @@ func TestUsageOfAnHour(t *testing.T) {
 		if err := usage.Save(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		slices.SortFunc(got, func(a, b animalstore.Usage) int { return a.Hour.Compare(b.Hour.Time) })
-		want := []animalstore.Usage{
+		slices.SortFunc(got, func(a, b db.KeyUsage) int { return a.Hour.Compare(b.Hour.Time) })
+		want := []db.KeyUsage{
 			{KeyID: 7, Hour: animalstore.At(hour.Add(-time.Hour)), Admitted: 2, LastUsed: animalstore.At(hour.Add(-time.Millisecond))},
 			{KeyID: 7, Hour: animalstore.At(hour), Admitted: 1, Refused: 1, LastUsed: animalstore.At(hour.Add(time.Second))},
 		}
@@ -77,16 +78,16 @@ func TestUsageOfAnHour(t *testing.T) {
 }
 
 // saveFunc is a store that calls a function.
-type saveFunc func([]animalstore.Usage) error
+type saveFunc func([]db.KeyUsage) error
 
-func (f saveFunc) SaveUsage(_ context.Context, usage []animalstore.Usage) error {
+func (f saveFunc) SaveUsage(_ context.Context, usage []db.KeyUsage) error {
 	return f(usage)
 }
 
 // TestUsageSaveCanBeCancelled: a Save that waits for another can be cancelled.
 func TestUsageSaveCanBeCancelled(t *testing.T) {
 	began, proceed := make(chan struct{}), make(chan struct{})
-	usage := ratelimit.NewUsage(saveFunc(func([]animalstore.Usage) error {
+	usage := ratelimit.NewUsage(saveFunc(func([]db.KeyUsage) error {
 		close(began)
 		<-proceed
 		return nil

@@ -33,12 +33,13 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	oldest := time.Now().Add(-animalstore.UsageKept).Truncate(time.Hour)
-	var usage, want []animalstore.Usage
+	var usage []db.KeyUsage
+	var want []animalstore.Usage
 	for hour := -(sweepBatch + 10); hour <= 3; hour++ {
-		u := animalstore.Usage{KeyID: made.ID, Hour: animalstore.At(oldest.Add(time.Duration(hour) * time.Hour)), Admitted: 1}
-		usage = append(usage, u)
+		at := animalstore.At(oldest.Add(time.Duration(hour) * time.Hour))
+		usage = append(usage, db.KeyUsage{KeyID: made.ID, Hour: at, Admitted: 1})
 		if hour > 0 {
-			want = append(want, u)
+			want = append(want, animalstore.Usage{Hour: at, Admitted: 1})
 		}
 	}
 	slices.Reverse(want)

@@ -194,7 +194,7 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 			return err
 		},
 		"usage": func() error {
-			return d.SaveUsage(ctx, []animalstore.Usage{{KeyID: key.ID, Hour: noon, Admitted: 1, LastUsed: later}})
+			return d.SaveUsage(ctx, []db.KeyUsage{{KeyID: key.ID, Hour: noon, Admitted: 1, LastUsed: later}})
 		},
 		"limits": func() error {
 			return d.SaveLimitStates(ctx, []db.KeyLimitState{{KeyID: key.ID, LimitState: db.LimitState{Strikes: 5}}})

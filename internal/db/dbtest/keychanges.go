@@ -178,16 +178,16 @@ func usageAdds(t *testing.T, d db.DB) {
 	hour := func(n int) animalstore.Time {
 		return animalstore.At(noon.Truncate(time.Hour).Add(time.Duration(n) * time.Hour))
 	}
-	save := func(usage ...animalstore.Usage) error { return d.SaveUsage(t.Context(), usage) }
+	save := func(usage ...db.KeyUsage) error { return d.SaveUsage(t.Context(), usage) }
 	err := errors.Join(
-		save(animalstore.Usage{KeyID: one.ID, Hour: hour(0), Admitted: 3, Refused: 1, LastUsed: later}, animalstore.Usage{KeyID: two.ID, Hour: hour(0), Admitted: 7, LastUsed: noon}),
-		save(animalstore.Usage{KeyID: one.ID, Hour: hour(0), Admitted: 4, LastUsed: noon}, animalstore.Usage{KeyID: one.ID, Hour: hour(2), Refused: 5, LastUsed: noon},
-			animalstore.Usage{KeyID: one.ID, Hour: hour(0), Admitted: 6, LastUsed: noon}),
+		save(db.KeyUsage{KeyID: one.ID, Hour: hour(0), Admitted: 3, Refused: 1, LastUsed: later}, db.KeyUsage{KeyID: two.ID, Hour: hour(0), Admitted: 7, LastUsed: noon}),
+		save(db.KeyUsage{KeyID: one.ID, Hour: hour(0), Admitted: 4, LastUsed: noon}, db.KeyUsage{KeyID: one.ID, Hour: hour(2), Refused: 5, LastUsed: noon},
+			db.KeyUsage{KeyID: one.ID, Hour: hour(0), Admitted: 6, LastUsed: noon}),
 		save())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []animalstore.Usage{{KeyID: one.ID, Hour: hour(2), Refused: 5}, {KeyID: one.ID, Hour: hour(0), Admitted: 13, Refused: 1}}
+	want := []animalstore.Usage{{Hour: hour(2), Refused: 5}, {Hour: hour(0), Admitted: 13, Refused: 1}}
 	for since, want := range map[animalstore.Time][]animalstore.Usage{hour(-5): want, hour(0): want, hour(1): want[:1], hour(3): {}} {
 		if got, err := d.Usage(t.Context(), one.ID, since); err != nil || got == nil || !slices.Equal(got, want) {
 			t.Errorf("Usage since %v = %+v, %v, want %+v", since, got, err, want)
@@ -197,7 +197,7 @@ func usageAdds(t *testing.T, d db.DB) {
 	wantFound(t, d, "one", one)
 	wantFound(t, d, "two", two)
 	// It saves all of it or nothing.
-	if err := save(animalstore.Usage{KeyID: one.ID, Hour: hour(2), Admitted: 1, LastUsed: later}, animalstore.Usage{KeyID: 999, Hour: hour(2), Admitted: 1}); err == nil {
+	if err := save(db.KeyUsage{KeyID: one.ID, Hour: hour(2), Admitted: 1, LastUsed: later}, db.KeyUsage{KeyID: 999, Hour: hour(2), Admitted: 1}); err == nil {
 		t.Error("SaveUsage of a key that does not exist returned nil")
 	}
 	if got, err := d.Usage(t.Context(), one.ID, hour(0)); err != nil || !slices.Equal(got, want) {
@@ -211,7 +211,7 @@ func dropsUsage(t *testing.T, d db.DB) {
 		return animalstore.At(noon.Truncate(time.Hour).Add(time.Duration(n) * time.Hour))
 	}
 	for i := range 10 {
-		if err := d.SaveUsage(t.Context(), []animalstore.Usage{{KeyID: key.ID, Hour: hour(i), Admitted: 1}}); err != nil {
+		if err := d.SaveUsage(t.Context(), []db.KeyUsage{{KeyID: key.ID, Hour: hour(i), Admitted: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -42,7 +42,7 @@ func keysVersionChanges(t *testing.T, d db.DB) {
 			return err
 		}, true},
 		{"usage", func() error {
-			return d.SaveUsage(t.Context(), []animalstore.Usage{{KeyID: key.ID, Hour: noon, Admitted: 1, LastUsed: later}})
+			return d.SaveUsage(t.Context(), []db.KeyUsage{{KeyID: key.ID, Hour: noon, Admitted: 1, LastUsed: later}})
 		}, false},
 		{"limits", func() error {
 			return d.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: key.ID, LimitState: db.LimitState{Strikes: 1}}})

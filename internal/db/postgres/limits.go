@@ -158,7 +158,7 @@ const rememberUse = `UPDATE keys SET last_used = greatest(last_used, used) FROM
 	WHERE keys.id = latest.id`
 
 // SaveUsage implements [db.DB].
-func (d *DB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
+func (d *DB) SaveUsage(ctx context.Context, usage []db.KeyUsage) error {
 	var ids, hours, admitted, refused, used []int64
 	for _, u := range usage {
 		ids, hours, admitted = append(ids, u.KeyID), append(hours, u.Hour.Milli()), append(admitted, u.Admitted)
@@ -182,7 +182,7 @@ func (d *DB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
 // Usage implements [db.DB].
 func (d *DB) Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
 	scan := func(row pgx.Row) (animalstore.Usage, error) {
-		u := animalstore.Usage{KeyID: keyID}
+		var u animalstore.Usage
 		var hour int64
 		err := row.Scan(&hour, &u.Admitted, &u.Refused)
 		u.Hour = animalstore.AtMilli(hour)

@@ -84,7 +84,7 @@ func addBanEvent(c *sqlite.Conn, keyID, before int64) error {
 }
 
 // SaveUsage implements [db.DB].
-func (d *DB) SaveUsage(ctx context.Context, usage []animalstore.Usage) error {
+func (d *DB) SaveUsage(ctx context.Context, usage []db.KeyUsage) error {
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
 		for i := range usage {
 			u := &usage[i]
@@ -114,7 +114,6 @@ func addUsage(c *sqlite.Conn, row ...any) error {
 func (d *DB) Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
 	scan := func(stmt *sqlite.Stmt) (animalstore.Usage, error) {
 		return animalstore.Usage{
-			KeyID:    keyID,
 			Hour:     animalstore.AtMilli(stmt.ColumnInt64(0)),
 			Admitted: stmt.ColumnInt64(1),
 			Refused:  stmt.ColumnInt64(2),

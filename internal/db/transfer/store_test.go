@@ -177,7 +177,7 @@ func oddStore(t *testing.T, store db.DB) {
 		_, err := store.RotateKey(ctx, big, db.KeyRotation{Hash: secretHash(secret), At: at(secret), OldUntil: at(24 * secret)}, nil)
 		check(err)
 	}
-	check(store.SaveUsage(ctx, []animalstore.Usage{
+	check(store.SaveUsage(ctx, []db.KeyUsage{
 		{KeyID: owner, Hour: at(0), Admitted: 1, Refused: 2, LastUsed: at(8)},
 		{KeyID: owner, Hour: at(1), Admitted: math.MaxInt64, Refused: 0, LastUsed: at(9)},
 		{KeyID: big, Hour: at(1), Admitted: 3, Refused: 4, LastUsed: at(10)},

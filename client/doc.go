@@ -45,7 +45,7 @@
 //
 //	var coded *animalstore.Error
 //	if errors.As(err, &coded) && coded.Code == animalstore.PetNotAvailable {
-//		// somebody else was faster
+//		// someone else was faster
 //	}
 //
 // The [*Error] that wraps it has the HTTP status and the request id, which is also in
@@ -74,7 +74,7 @@
 //     call, or yours ([IdempotencyKey]). The service responds to a repeated key
 //     as it did the first time, and [Meta.Replayed] is set.
 //   - UpdatePet, PutCategory, UpdateKey, RevokeKey and UnbanKey set a value, and
-//     can set it again. If somebody else changes it in between, their change is
+//     can set it again. If someone else changes it in between, their change is
 //     overwritten as if the call had been made later. Use [IfMatch] where that
 //     matters: then a repeated change fails with precondition_failed and
 //     [ErrOutcomeUnknown], because the change in between may have been the lost

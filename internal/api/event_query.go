@@ -28,7 +28,7 @@ type eventQuery struct {
 	nextQuery url.Values // of the link to the next page
 }
 
-// parseEventQuery reads a query. In that of a stream, limit and wait have no meaning.
+// parseEventQuery reads a query. A stream ignores limit and wait.
 func parseEventQuery(rawQuery string, stream bool) (*eventQuery, error) {
 	q := &eventQuery{limit: defaultLimit, nextQuery: url.Values{}}
 	params, err := parseParams(rawQuery, "type")
@@ -110,7 +110,7 @@ func (q *eventQuery) setWait(text string) error {
 	return nil
 }
 
-// resume continues a stream where the header says, unless it is absent.
+// resume continues a stream after the event in Last-Event-ID, if that is given.
 func (q *eventQuery) resume(h http.Header) error {
 	values := h["Last-Event-Id"]
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {
@@ -123,7 +123,7 @@ func (q *eventQuery) resume(h http.Header) error {
 	return nil
 }
 
-// next is the link to what follows a position, or precedes it.
+// next is the link to the events after a position, or before it.
 func (q *eventQuery) next(position int64) string {
 	direction := "after"
 	if q.before != "" {
@@ -136,8 +136,8 @@ func (q *eventQuery) next(position int64) string {
 const typeEventStream = "text/event-stream"
 
 // prefersStream reports whether a client wants events as a stream. If it accepts JSON
-// as well, it gets JSON: the clients that generators make accept whatever the
-// document lists, and can't read a response that never ends.
+// as well, it gets JSON: generated clients accept every type in the document, but can't
+// read an endless response.
 func prefersStream(h http.Header) bool {
 	var stream, json float64
 	for _, value := range h["Accept"] {

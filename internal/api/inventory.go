@@ -59,7 +59,7 @@ type counted struct {
 	category int64
 }
 
-// count is a count that is being made, or was made in the last ten seconds.
+// count is a count in progress, or one of the last ten seconds.
 type count struct {
 	animalstore.Inventory
 	err   error
@@ -67,8 +67,8 @@ type count struct {
 	done  chan struct{} // closed once the other fields are set
 }
 
-// inventories makes counts of pets, one at a time. Everyone who asks for the same pets
-// within maxInventoryAge shares a count.
+// inventories counts pets, one count at a time. Requests for the same pets within
+// maxInventoryAge share a count.
 type inventories struct {
 	db   db.Inventory
 	now  func() time.Time

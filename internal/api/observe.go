@@ -65,7 +65,7 @@ func knownMethod(method string) string {
 }
 
 func (s *Server) logAccess(w *response, r *request, took time.Duration) {
-	key, client, trace := slog.Attr{}, slog.Attr{}, slog.Attr{} // left out
+	key, client, trace := slog.Attr{}, slog.Attr{}, slog.Attr{} // empty ones are omitted
 	if id := traceID(r.Request); id != "" {
 		trace = slog.String("trace_id", id)
 	}

@@ -45,7 +45,7 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 		return nil
 	}
 	if page == nil {
-		return animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: the API is under /v1 and described at /openapi.yaml")
+		return animalstore.Errorf(animalstore.RouteNotFound, "no such path: the API is under /v1 and described at /openapi.yaml")
 	}
 	r.pattern = r.URL.Path
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -74,7 +74,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 	if err := s.ping(ctx); err != nil {
 		// A load balancer gets 503 regardless of the cause, which is in the log.
 		if statusOf[publicError(err).Code] != http.StatusServiceUnavailable {
-			err = fmt.Errorf("%w (%w)", animalstore.Errorf(animalstore.Unavailable, "the storage doesn't work right now: use another instance"), err)
+			err = fmt.Errorf("%w (%w)", animalstore.Errorf(animalstore.Unavailable, "storage is unavailable: use another instance"), err)
 		}
 		return err
 	}

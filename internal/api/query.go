@@ -76,7 +76,7 @@ func parseListQuery(path, rawQuery string, names ...string) (*listQuery, error) 
 var repeatable = map[string]string{"/v1/pets": "id", "/v1/photos": "petId"}
 
 // parseParams reads a query. list is a parameter that may be given as list=1,2 or as
-// list=1&list=2, because clients write one or the other whatever the document says.
+// list=1&list=2: clients write either, regardless of the document.
 func parseParams(rawQuery, list string) (url.Values, error) {
 	params, err := url.ParseQuery(rawQuery)
 	if err != nil {
@@ -96,11 +96,11 @@ func (q *listQuery) setFilter(name, value string) {
 }
 
 func malformedQuery() error {
-	return animalstore.Errorf(animalstore.InvalidParameter, "the query is not well-formed: write it as name=value pairs joined by &, with %% escapes of two hexadecimal digits")
+	return animalstore.Errorf(animalstore.InvalidParameter, "the query is malformed: use name=value pairs joined by &, with %% escapes of two hexadecimal digits")
 }
 
-// pageOf cuts items, which may have one more than the page, to the page and
-// returns it with its Link header.
+// pageOf returns a page and its Link header. items may have one more than the page, which
+// shows that there is a next one.
 func pageOf[T any](q *listQuery, items []T, id func(*T) int64) ([]T, string) {
 	if len(items) <= q.limit {
 		return items, q.link(nil)

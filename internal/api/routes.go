@@ -169,7 +169,7 @@ func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 	res, param, second := s.router.find(r.URL.Path)
 	// An escaped slash doesn't separate segments.
 	if res == nil || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
-		return nil, animalstore.Errorf(animalstore.RouteNotFound, "there is nothing at this path: see /openapi.yaml for all paths")
+		return nil, animalstore.Errorf(animalstore.RouteNotFound, "no such path: see /openapi.yaml for all paths")
 	}
 	r.pattern, r.param, r.second = res.pattern, param, second
 	if r.Method == http.MethodOptions {

@@ -17,10 +17,10 @@ import (
 const streamBatch = 200
 
 // streamEvents sends events as they happen, as server-sent events, until the client
-// leaves, the server stops, or the key ends.
+// disconnects, the server stops, or the key ends.
 func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) error {
 	if s.draining.Load() {
-		return animalstore.Errorf(animalstore.ShuttingDown, "the server is about to stop: connect again, to another one if there is one")
+		return animalstore.Errorf(animalstore.ShuttingDown, "this instance is shutting down: reconnect")
 	}
 	f, err := s.followers.addStream(r)
 	if err != nil {
@@ -117,8 +117,7 @@ var alwaysReady = func() <-chan struct{} {
 	return c
 }()
 
-// isOver reports whether the key has ended, after which nothing may be sent, or the server
-// is about to stop.
+// isOver reports whether the stream must end: its key has ended, or the server is stopping.
 func (st *stream) isOver() bool { return isClosed(st.ended) || isClosed(st.server.drainBegun) }
 
 func isClosed(c <-chan struct{}) bool {
@@ -156,8 +155,7 @@ func (st *stream) send(messages []*events.Message) bool {
 	if len(messages) == 1 {
 		return st.write(messages[0].Frame(st.view))
 	}
-	// net/http would send them in pieces of 2 KiB, each with its own system call, and
-	// the client would read them so.
+	// net/http would send 2 KiB at a time, each with a system call.
 	var piece []byte
 	for _, m := range messages {
 		frame := m.Frame(st.view)
@@ -175,20 +173,20 @@ func (st *stream) send(messages []*events.Message) bool {
 // maxPiece is how much is sent at once, unless a single event is longer.
 const maxPiece = 64 << 10
 
-// write sends a piece. It reports false if the client is gone or doesn't read, or if the
-// stream has to end.
+// write sends frames. It reports false if the client is gone or doesn't read, or if the
+// stream must end.
 func (st *stream) write(frames []byte) bool {
 	if st.isOver() {
 		return false
 	}
 	st.control.SetWriteDeadline(time.Now().Add(followTimes.Write))
-	finish := st.whileBlocked()
+	finish := st.interruptWhenOver()
 	_, err := st.w.Write(frames)
 	if err == nil {
 		err = st.control.Flush()
 	}
-	if ended := finish(); err != nil {
-		if !ended && errors.Is(err, os.ErrDeadlineExceeded) {
+	if interrupted := finish(); err != nil {
+		if !interrupted && errors.Is(err, os.ErrDeadlineExceeded) {
 			st.server.followers.countCut()
 		}
 		return false
@@ -197,12 +195,12 @@ func (st *stream) write(frames []byte) bool {
 	return true
 }
 
-// whileBlocked ends a write that is blocked when the stream has to end, so that nobody
-// waits for a client that doesn't read. finish must be called after the write. It reports
-// whether the write was ended.
-func (st *stream) whileBlocked() (finish func() (ended bool)) {
+// interruptWhenOver interrupts a blocked write when the stream must end, so that nobody
+// waits for a client that doesn't read. Call finish after the write: it reports whether the
+// write was interrupted.
+func (st *stream) interruptWhenOver() (finish func() (interrupted bool)) {
 	var mu sync.Mutex
-	var ended bool
+	var interrupted bool
 	finished := make(chan struct{})
 	timer := time.AfterFunc(followTimes.Blocked, func() {
 		select {
@@ -213,7 +211,7 @@ func (st *stream) whileBlocked() (finish func() (ended bool)) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !isClosed(finished) { // else the connection may belong to another request
-			ended = true
+			interrupted = true
 			st.control.SetWriteDeadline(time.Now())
 		}
 	})
@@ -222,6 +220,6 @@ func (st *stream) whileBlocked() (finish func() (ended bool)) {
 		mu.Lock()
 		defer mu.Unlock()
 		close(finished)
-		return ended
+		return interrupted
 	}
 }

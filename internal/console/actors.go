@@ -15,7 +15,7 @@ const (
 	keyLookups = 3
 )
 
-// nameActors says of each row who made the change.
+// nameActors sets who made the change of each row.
 func (v *visit) nameActors(f *feed) error {
 	f.names = map[int64]string{v.key.ID: v.key.Name}
 	if v.may(admin) {

@@ -50,7 +50,7 @@ func (v *visit) readMoreCategories(c *categories) error {
 	return err
 }
 
-// lookUp adds a category that may be missing, with a call only if it is.
+// lookUp adds a category unless it is known already.
 func (v *visit) lookUp(c *categories, id int64) (found bool, err error) {
 	if c.index(id) >= 0 || c.next == "" {
 		return c.index(id) >= 0, nil
@@ -193,7 +193,7 @@ func (v *visit) addNamedCategory(name string, c *categories) (int64, error) {
 	}
 	existing, err := v.api.GetCategory(v.r.Context(), category.ID)
 	if err == nil && existing.Name != name {
-		err = badField("", "somebody added another category at the same moment: send the form again")
+		err = badField("", "someone just added another category: send the form again")
 	}
 	return category.ID, err
 }

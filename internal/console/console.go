@@ -101,7 +101,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := c.origin.Check(r); err != nil {
 		c.showProblem(w, c.frame(nil, "Refused"), problem{
 			Status: http.StatusForbidden, Heading: "Refused",
-			Message: "This change was sent by a page of another site. Open the console and make it there.",
+			Message: "This change came from another site. Open the console and make it there.",
 		})
 		return
 	}

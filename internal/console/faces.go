@@ -26,7 +26,7 @@ const (
 	maxInitial = 12
 )
 
-// face is what a list shows of a pet beside its name: its oldest photo, or a placeholder.
+// face is what a list shows next to a pet's name: its oldest photo, or a placeholder.
 type face struct {
 	Thumbnail string // the path; "" if it has no photo
 	Initial   string
@@ -92,8 +92,8 @@ func (v *visit) firstPhotos(petIDs []int64) (map[int64]animalstore.Photo, error)
 	return first, nil
 }
 
-// imagePath is where browsers load an image, and keep it for good. It contains the time,
-// because another store at the same address has other photos with the same ids.
+// imagePath is where browsers load an image, which they cache permanently. It contains the
+// time, because another store at the same address has other photos with the same ids.
 func imagePath(p animalstore.Photo) string { return photoPath(p, "image") }
 
 func thumbnailPath(p animalstore.Photo) string { return photoPath(p, "thumbnail") }

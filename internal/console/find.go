@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// maxFind is how many characters of a name can be looked for.
+	// maxFind is the maximum length of a search.
 	maxFind = 100
-	// matchRows is how many pets are suggested while somebody types.
+	// matchRows is how many pets are suggested.
 	matchRows = 8
 )
 
-// findText is what somebody typed into the box on every page.
+// findText is the text in the search box.
 func findText(r *http.Request) (string, error) {
 	text := strings.TrimSpace(r.URL.Query().Get("find"))
 	switch {
 	case !utf8.ValidString(text):
-		return "", badField("", "what you look for isn’t valid text")
+		return "", badField("", "the search isn’t valid text")
 	case utf8.RuneCountInString(text) > maxFind:
-		return "", badField("", "look for at most "+number(maxFind)+" characters: the beginning of a name is enough")
+		return "", badField("", "search for at most "+number(maxFind)+" characters: the beginning of a name is enough")
 	}
 	return text, nil
 }
@@ -51,8 +51,8 @@ type match struct {
 	Status animalstore.PetStatus `json:"status"`
 }
 
-// suggestPets serves GET /console/find: the first pets that match what somebody types, as
-// JSON for the script of the box. Without the script, the box leads to the list of pets.
+// suggestPets serves GET /console/find: the first pets that match, as JSON for the script
+// of the search box. Without the script, the box leads to the list of pets.
 func (v *visit) suggestPets() error {
 	text, err := findText(v.r)
 	if err != nil {

@@ -235,7 +235,7 @@ func (v *visit) useForm() error {
 func (v *visit) showSentTwice() error {
 	v.show(problem{
 		Status: http.StatusConflict, Heading: "This form was sent before",
-		Message: "So nothing was done this time. Only the first response showed the secret: if you missed it, find the key or webhook in the list and rotate it. If the first one failed, open the form again.",
+		Message: "Nothing was done this time. Only the first response showed the secret: if you missed it, rotate the key or webhook. If the first one failed, open the form again.",
 	})
 	return nil
 }

@@ -225,7 +225,7 @@ func (v *visit) moveOrder() error {
 		return v.goTo(v.r.URL.Path, "unchanged")
 	}
 	if !fixable {
-		message, status = formError{Message: "You wanted it to become " + string(to) + ", but meanwhile somebody changed it: it is " + string(now.Status) + " now."}, http.StatusPreconditionFailed
+		message, status = formError{Message: "You wanted it to become " + string(to) + ", but someone else changed it: it is now " + string(now.Status) + "."}, http.StatusPreconditionFailed
 	}
 	return v.showThisOrder(status, id, message, feed{})
 }

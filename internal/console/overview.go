@@ -26,7 +26,7 @@ type overviewPage struct {
 	feed
 }
 
-// showOverview serves GET /console. A key that may not read begins elsewhere.
+// showOverview serves GET /console. It redirects keys that may not read.
 func (v *visit) showOverview() error {
 	switch {
 	case v.may(read):
@@ -56,8 +56,8 @@ func (v *visit) showOverview() error {
 	return v.render(http.StatusOK, "overview", p)
 }
 
-// countPets reads how many pets there are. A very busy store may not count them in time,
-// which is no reason to show nothing else.
+// countPets reads how many pets there are. A very busy store may not count them in time;
+// the page is then shown without the counts.
 func (v *visit) countPets(p *overviewPage) (err error) {
 	var meta client.Meta
 	p.Inventory, err = v.api.GetInventory(v.r.Context(), client.InventoryQuery{}, client.ReadMeta(&meta))

@@ -229,7 +229,7 @@ func (v *visit) showPetWith(status int, sent gallery) error {
 
 // readPet returns the pet in the path and the ETag that guards changes of it. Only the
 // deprecated operation returns that ETag: the list, which replaces it, has one for the
-// whole page. Once the operation is removed, changes are made whatever else was changed.
+// whole page. Once the operation is removed, changes are unconditional.
 func (v *visit) readPet() (pet animalstore.Pet, etag string, err error) {
 	pet, etag, err = readTagged(v, v.api.GetPet)
 	if codeOf(err) != animalstore.EndpointRemoved {
@@ -311,7 +311,7 @@ func (v *visit) changePet() error {
 	}
 	mine, theirs := form.Categories.Label(category), form.Categories.Label(pet.CategoryID)
 	form.Conflicts = conflicts(conflict{"Name", form.Name, pet.Name}, conflict{"Category", mine, theirs}, conflict{"Status", form.Status, string(pet.Status)})
-	if form.Conflicts == nil { // the same form again, or somebody made the same change
+	if form.Conflicts == nil { // the same form again, or someone made the same change
 		return v.goTo(v.r.URL.Path, "unchanged")
 	}
 	form.ETag = etag

@@ -10,8 +10,8 @@ import (
 	"animalstore"
 )
 
-// plot is a stacked bar chart. The template draws it as SVG, with its labels beside it
-// in HTML, so that they keep their size when the plot is narrow.
+// plot is a stacked bar chart. The template draws it as SVG, with its labels next to
+// it in HTML, so that they keep their size when the plot is narrow.
 type plot struct {
 	ID      string
 	Title   string

@@ -110,7 +110,7 @@ func (v *visit) withWayBack(p problem) problem {
 	return p
 }
 
-// fail shows why a page can't be shown. v is nil if nobody is signed in.
+// fail shows why a page can't be shown. v is nil without a session.
 func (c *Console) fail(w http.ResponseWriter, v *visit, err error) {
 	var limited *client.RateLimitError
 	var refused *client.Error
@@ -123,14 +123,14 @@ func (c *Console) fail(w http.ResponseWriter, v *visit, err error) {
 		c.leadToSignIn(w, v.r)
 		return
 	case isStale(err):
-		p = problem{Status: http.StatusPreconditionFailed, Heading: titles[http.StatusPreconditionFailed], Message: "Somebody changed it after you opened the page, so nothing was done. Open it again, then decide."}
+		p = problem{Status: http.StatusPreconditionFailed, Heading: titles[http.StatusPreconditionFailed], Message: "Someone changed it after you opened the page, so nothing was done. Open it again, then decide."}
 	case errors.As(err, &refused):
 		p = problem{Status: refused.Status, Heading: titles[refused.Status], Message: sentence(refused.Err.Message)}
 		if p.Heading == "" {
 			p.Heading = "Something went wrong"
 		}
 	case codeOf(err) == "" && v == nil:
-		p = problem{Status: http.StatusServiceUnavailable, Heading: "The store doesn’t respond", Message: "Whether you are signed in couldn’t be checked. Try again in a moment."}
+		p = problem{Status: http.StatusServiceUnavailable, Heading: "The store doesn’t respond", Message: "Your session couldn’t be checked. Try again in a moment."}
 	}
 	if v != nil {
 		p = v.withWayBack(p)
@@ -143,7 +143,7 @@ var titles = map[int]string{
 	http.StatusForbidden:          "Not allowed",
 	http.StatusNotFound:           "Not found",
 	http.StatusConflict:           "That isn’t possible now",
-	http.StatusPreconditionFailed: "It was changed meanwhile",
+	http.StatusPreconditionFailed: "Someone else changed it",
 	http.StatusServiceUnavailable: "The store doesn’t respond",
 }
 
@@ -232,7 +232,7 @@ func formErrorOf(err error, message string) formError {
 	return e
 }
 
-// isStale reports whether a change was refused because somebody else made one.
+// isStale reports whether a change was refused because someone else made one.
 func isStale(err error) bool { return codeOf(err) == animalstore.PreconditionFailed }
 
 // sentence begins a message with a capital letter and ends it with a full stop.
@@ -249,7 +249,7 @@ func sentence(message string) string {
 	return message
 }
 
-// conflict is a field whose value in the form isn't the one that somebody else has saved.
+// conflict is a field whose value in the form differs from the one someone else has saved.
 type conflict struct{ Field, Mine, Theirs string }
 
 // conflicts returns the fields whose values differ.

@@ -91,7 +91,7 @@ func (c *Console) addRoutes() {
 	}
 }
 
-// visit is a request by somebody who is signed in.
+// visit is a request with a session.
 type visit struct {
 	*session
 	c   *Console
@@ -115,7 +115,7 @@ func (c *Console) handle(to route) {
 		if tooLarge(r) {
 			v.show(problem{
 				Status: http.StatusRequestEntityTooLarge, Heading: "The form is too large",
-				Message: "A form may have " + size(maxForm) + ", so nothing was changed. Go back in your browser and shorten what you typed.",
+				Message: "A form may have at most " + size(maxForm) + ". Nothing was changed: go back in your browser and shorten what you typed.",
 			})
 			return
 		}

@@ -54,7 +54,7 @@ func (v *visit) rotate(kind string, change func(id int64, grace time.Duration) (
 		return again(status, formError{"graceHours", message.Message})
 	}
 	if isStale(err) {
-		return again(http.StatusPreconditionFailed, formError{"graceHours", "Somebody changed it after you opened the page, so it wasn’t rotated. Look at it again, then decide."})
+		return again(http.StatusPreconditionFailed, formError{"graceHours", "Someone changed it after you opened the page, so it wasn’t rotated. Check it, then decide."})
 	}
 	if err != nil {
 		return err

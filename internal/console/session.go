@@ -15,7 +15,7 @@ import (
 
 const (
 	cookieName = "animalstore_session"
-	// sessionLasts is how long somebody stays signed in, however active.
+	// sessionLasts is how long a session lasts, even if it is in use.
 	sessionLasts = 12 * time.Hour
 )
 
@@ -26,7 +26,7 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// session is somebody who is signed in.
+// session is what is known about a signed-in user.
 type session struct {
 	token  [32]byte // its hash
 	secret [32]byte // the hash of the key's secret
@@ -114,7 +114,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) startSession(w http.ResponseWriter, r *http.Request, key, next string) {
-	// Always a new token: one that somebody planted in the browser is useless.
+	// Always a new token, so that one planted in the browser is useless.
 	token := newToken()
 	if err := c.Sessions.CreateSession(r.Context(), sha256.Sum256([]byte(token)), key, c.Now().Add(sessionLasts)); err != nil {
 		c.fail(w, nil, err)

@@ -97,8 +97,8 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
-// newClient returns a client of the API that never waits and never retries: the
-// person who looks at the page decides that.
+// newClient returns a client of the API that never waits and never retries: that is up to
+// the user.
 func (c *Console) newClient(r *http.Request, secret [32]byte) *client.Client {
 	api, err := client.New("http://console", "the-session-has-it",
 		client.WithHTTPClient(&http.Client{Transport: &transport{server: c.Server, browser: r, secret: &secret}}),

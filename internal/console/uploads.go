@@ -82,7 +82,7 @@ type upload struct {
 	once  string
 	files int // seen so far
 	sent  gallery
-	// stop is why no other file can be added; nil if they can.
+	// stop is why no more files can be added, or nil.
 	stop error
 	// broken is whether the rest of the form can't be read.
 	broken bool

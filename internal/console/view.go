@@ -28,7 +28,7 @@ type frame struct {
 	Done        string // what was just done
 	Here        string // the address of the page
 	Posted      bool   // the page is at another address, where a form was sent
-	Find        string // what somebody looks for
+	Find        string // the text in the search box
 	MayRead     bool
 	MayWrite    bool
 	MayAdmin    bool

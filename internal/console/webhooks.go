@@ -152,7 +152,7 @@ func (v *visit) changeWebhook() error {
 	patch := animalstore.WebhookPatch{URL: &form.URL, Types: &types, Description: &form.Description}
 	option := v.ifMatch()
 	if state := animalstore.WebhookState(v.field("state")); state != "" {
-		patch, option = animalstore.WebhookPatch{State: &state}, client.IfMatch("*") // whatever else was changed
+		patch, option = animalstore.WebhookPatch{State: &state}, client.IfMatch("*") // even if something else was changed
 	}
 	if _, err = v.api.UpdateWebhook(v.r.Context(), id, patch, option); err == nil {
 		return v.goTo(webhookPath(id), "saved")

@@ -52,8 +52,8 @@ func patched[T any](name string, dst **T, read func(jsontext.Value) (T, error)) 
 }
 
 // decodeObject reads one JSON object and nothing after it. It scans the whole text
-// before it reads any field, so that broken JSON is always malformed_json, whatever the
-// values of its fields.
+// before it reads any field, so that broken JSON is always malformed_json, regardless of
+// its values.
 func decodeObject(text []byte, fields ...field) error {
 	values, err := scanObject(text, fields)
 	if err != nil {
@@ -191,7 +191,7 @@ func scanObject(text []byte, fields []field) ([]jsontext.Value, error) {
 		return nil, syntaxError(err)
 	}
 	if _, err := s.ReadToken(); err != io.EOF {
-		return nil, malformed("there is something after the JSON object, at byte %d: send one object only", s.InputOffset())
+		return nil, malformed("unexpected data after the JSON object, at byte %d: send one object", s.InputOffset())
 	}
 	if kind != '{' {
 		return nil, malformed("this is not a JSON object: send one in braces")
@@ -253,9 +253,9 @@ func syntaxError(err error) error {
 	case !errors.As(err, &syntax):
 		return malformed("this is not valid JSON")
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return malformed("there are two fields of the same name, the second at byte %d: send each once", syntax.ByteOffset)
+		return malformed("duplicate field name at byte %d: send each field once", syntax.ByteOffset)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return malformed("the JSON ends in the middle: send all of it")
+		return malformed("the JSON is incomplete: send all of it")
 	}
 	return malformed("this is not valid JSON in UTF-8 at byte %d", syntax.ByteOffset)
 }

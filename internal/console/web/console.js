@@ -1,4 +1,4 @@
-// What makes the console a little nicer. Every page works without it.
+// Every page of the console works without this script.
 "use strict";
 
 const styles = {
@@ -17,7 +17,7 @@ const localize = (time) => {
 };
 document.querySelectorAll("time").forEach(localize);
 
-// Today is the reader's day too, also if the page is still open tomorrow.
+// Today is the reader's day, even if the page stays open overnight.
 const today = document.querySelector("#today");
 if (today) {
 	const sinceMidnight = () => {
@@ -47,7 +47,7 @@ for (const element of document.querySelectorAll(".countdown")) {
 	tick();
 }
 
-// A page that answers a form is reloaded, or come back to, without sending the form again.
+// Reloading the response to a form, or returning to it, must not send the form again.
 const { here } = document.querySelector("main").dataset;
 if (here) {
 	history.replaceState(null, "", here);
@@ -149,7 +149,7 @@ const show = (event) => {
 	feed.prepend(row);
 };
 
-// A page that stays open for days must not grow for ever: what is cut off is older.
+// A page that stays open for days must not grow forever: its oldest rows go.
 const cut = (rows) => {
 	const older = document.querySelector("main [rel=next]");
 	if (feed.rows.length <= rows) {

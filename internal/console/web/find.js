@@ -1,4 +1,4 @@
-// The first matches while somebody types into the box on every page, as a combobox:
+// Suggestions for the search box, as a combobox:
 // https://www.w3.org/WAI/ARIA/apg/patterns/combobox/. Without it, the box leads to a list.
 "use strict";
 
@@ -78,7 +78,7 @@
 				}
 				known.set(text, await response.json());
 			} catch {
-				return; // something else was typed meanwhile, or the session has ended
+				return; // the text has changed, or the session has ended
 			}
 		}
 		if (box.value.trim() === text && document.activeElement === box) {

@@ -1,4 +1,4 @@
-// Photos can be dropped on their section of a page, besides choosing them in its form.
+// Photos can be dropped on their section of a page, as well as chosen in its form.
 "use strict";
 
 {
@@ -11,7 +11,7 @@
 
 	const mark = (over) => form.classList.toggle("over", over);
 
-	// The server doesn't read a form that is too large to its end, so nothing could be said then.
+	// The server stops reading a form that is too large, so it couldn't say what is wrong.
 	const check = () => {
 		const size = [...files.files].reduce((sum, file) => sum + file.size, 0);
 		files.setCustomValidity(size > form.dataset.max ? `These files are larger than ${form.dataset.max >> 20} MiB together: add fewer at once.` : "");

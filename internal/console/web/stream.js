@@ -25,7 +25,7 @@ const tell = (open) => {
 	}
 };
 
-// Begin again whenever a tab comes or goes: somebody else may have signed in meanwhile.
+// Begin again whenever a tab opens or closes: someone else may have signed in.
 // After a lost connection, the browser resumes automatically after the last event.
 const restart = () => {
 	stream?.close();

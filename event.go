@@ -56,24 +56,25 @@ func (t EventType) AdminOnly() bool {
 	return resource == "key" || resource == "webhook"
 }
 
+// matches reports whether a pattern is the type, or stands for all types of its resource.
+func (t EventType) matches(pattern string) bool {
+	return pattern == string(t) || pattern == t.Resource()+".*"
+}
+
+func isEventPattern(pattern string) bool {
+	return slices.ContainsFunc(EventTypes, func(t EventType) bool { return t.matches(pattern) })
+}
+
 // ParseEventTypes reads a comma-separated list of types, in which "pet.*" stands for
 // all types of a resource. The result is in the order of [EventTypes], without
 // duplicates.
 func ParseEventTypes(list string) ([]EventType, error) {
-	wanted := map[EventType]bool{}
 	for pattern := range strings.SplitSeq(list, ",") {
-		known := false
-		resource, all := strings.CutSuffix(pattern, ".*")
-		for _, t := range EventTypes {
-			if string(t) == pattern || all && t.Resource() == resource {
-				wanted[t], known = true, true
-			}
-		}
-		if !known {
+		if !isEventPattern(pattern) {
 			return nil, Errorf(InvalidParameter, "type must be a comma-separated list of event types such as pet.created, or pet.* for all of a resource, not %q", pattern)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(EventTypes), func(t EventType) bool { return !wanted[t] }), nil
+	return EventPatterns(list).Types(), nil
 }
 
 // Actor is who made a change.

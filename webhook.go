@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -42,27 +43,16 @@ func NewEventPatterns(patterns []string) (EventPatterns, error) {
 	if len(patterns) == 0 {
 		return "", Errorf(ValidationFailed, "types must name at least one type of event: omit it for %s", strings.ReplaceAll(string(DefaultEventPatterns), ",", ", "))
 	}
-	seen := map[string]bool{}
 	var list []string
 	for _, pattern := range patterns {
 		if !isEventPattern(pattern) {
 			return "", Errorf(ValidationFailed, "types must be types of events such as pet.created, or pet.* for all of a resource, not %q", pattern)
 		}
-		if !seen[pattern] {
-			seen[pattern] = true
+		if !slices.Contains(list, pattern) {
 			list = append(list, pattern)
 		}
 	}
 	return EventPatterns(strings.Join(list, ",")), nil
-}
-
-func isEventPattern(pattern string) bool {
-	for _, t := range EventTypes {
-		if pattern == string(t) || pattern == t.Resource()+".*" {
-			return true
-		}
-	}
-	return false
 }
 
 // List returns the patterns.
@@ -77,11 +67,8 @@ func (p EventPatterns) List() []string {
 func (p EventPatterns) Types() (types []EventType) {
 	patterns := p.List()
 	for _, t := range EventTypes {
-		for _, pattern := range patterns {
-			if pattern == string(t) || pattern == t.Resource()+".*" {
-				types = append(types, t)
-				break
-			}
+		if slices.ContainsFunc(patterns, t.matches) {
+			types = append(types, t)
 		}
 	}
 	return types

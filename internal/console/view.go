@@ -128,18 +128,17 @@ func (v *visit) render(status int, name string, data any) error {
 }
 
 var functions = template.FuncMap{
-	"when":    when,
-	"clock":   clock,
-	"number":  number,
-	"size":    size,
-	"span":    span,
-	"uptime":  uptime,
-	"link":    withQuery,
-	"label":   categoryLabel,
-	"state":   func(k animalstore.Key, now time.Time) string { return k.State(now) },
-	"percent": func(part, whole int64) int64 { return 100 * part / max(1, whole) },
-	"join":    strings.Join,
-	"list":    func(items ...string) []string { return items },
+	"when":   when,
+	"clock":  clock,
+	"number": number,
+	"size":   size,
+	"span":   span,
+	"uptime": uptime,
+	"link":   withQuery,
+	"label":  categoryLabel,
+	"state":  func(k animalstore.Key, now time.Time) string { return k.State(now) },
+	"join":   strings.Join,
+	"list":   func(items ...string) []string { return items },
 }
 
 const (

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -91,12 +90,10 @@ func getAs(t *testing.T, url, host string) (*http.Response, string) {
 // TestErrorLog: a panic in a request that net/http serves is logged as an error;
 // clients' mistakes aren't.
 func TestErrorLog(t *testing.T) {
-	certified := httptest.NewTLSServer(nil)
-	defer certified.Close()
 	var logged Log
 	cfg := localConfig(t)
 	cfg.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	cfg.TLS = &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}
+	useCertificate(t, &cfg, 1)
 	cfg.Hooks.Middleware = func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a mistake") })
 	}

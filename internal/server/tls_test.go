@@ -43,15 +43,24 @@ func selfSigned(t *testing.T, serial int64) (cert, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 }
 
+// useCertificate makes a server use a new certificate.
+func useCertificate(t *testing.T, cfg *Config, serial int64) {
+	t.Helper()
+	if cfg.CertFile == "" {
+		dir := t.TempDir()
+		cfg.CertFile, cfg.KeyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	}
+	cert, key := selfSigned(t, serial)
+	if err := errors.Join(os.WriteFile(cfg.CertFile, cert, 0o600), os.WriteFile(cfg.KeyFile, key, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestHandshakes: the server accepts nothing older than TLS 1.2, and in TLS 1.2 only
 // suites that encrypt and authenticate in one step.
 func TestHandshakes(t *testing.T) {
 	cfg := localConfig(t)
-	cert, err := tls.X509KeyPair(selfSigned(t, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}
+	useCertificate(t, &cfg, 1)
 	s := run(t, cfg)
 	dial := func(version uint16, suite uint16) error {
 		client := &tls.Config{InsecureSkipVerify: true, MinVersion: version, MaxVersion: version}
@@ -90,23 +99,15 @@ func TestHandshakes(t *testing.T) {
 // TestCertificateSwap: a new certificate is used for new connections, and those that are
 // open keep working.
 func TestCertificateSwap(t *testing.T) {
-	dir := t.TempDir()
 	cfg := localConfig(t)
-	cfg.CertFile, cfg.KeyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	cfg.Hooks.CertificateCheck = time.Millisecond
-	replace := func(serial int64) {
-		cert, key := selfSigned(t, serial)
-		if err := errors.Join(os.WriteFile(cfg.CertFile, cert, 0o600), os.WriteFile(cfg.KeyFile, key, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	replace(1)
+	useCertificate(t, &cfg, 1)
 	s := run(t, cfg)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
 	client := &http.Client{Transport: transport}
 	defer transport.CloseIdleConnections()
 	for serial := int64(1); serial <= 3; serial++ {
-		replace(serial)
+		useCertificate(t, &cfg, serial)
 		testenv.Eventually(t, "the new certificate is used", func() bool { return serialOf(t, s.Addr().String()) == serial })
 		res, err := client.Get(s.URL() + "/livez")
 		if err != nil {

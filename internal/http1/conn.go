@@ -110,11 +110,15 @@ func (c *conn) awaitRequest() bool {
 	}
 	// Like net/http, wait for four bytes of a further request, and skip the empty
 	// line that old browsers send after the body of a POST.
-	c.SetReadDeadline(deadlineAfter(time.Now(), c.server.http.IdleTimeout))
+	idleEnd := deadlineAfter(time.Now(), c.server.http.IdleTimeout)
+	c.SetReadDeadline(idleEnd)
 	for c.end < 4 {
 		if c.end > 0 && c.started.IsZero() {
 			c.started = time.Now()
-			c.SetReadDeadline(deadlineAfter(c.started, c.server.http.ReadHeaderTimeout))
+			end := deadlineAfter(c.started, c.server.http.ReadHeaderTimeout)
+			if !end.IsZero() && (idleEnd.IsZero() || end.Before(idleEnd)) {
+				c.SetReadDeadline(end)
+			}
 		}
 		c.state.Store(idle)
 		if !c.fill() || !c.state.CompareAndSwap(idle, busy) {

@@ -297,7 +297,7 @@ func TestStreamThatIsNotRead(t *testing.T) {
 	shorten(t, &api.FollowTimes.Write, 50*time.Millisecond)
 	s := start(t)
 	pet := animalstore.NewPet{Name: strings.Repeat("\U0001F436", 1000), CategoryID: 7}
-	s.add(t, slices.Repeat([]animalstore.NewPet{pet}, 500)...) // 2 MB of events
+	s.add(t, slices.Repeat([]animalstore.NewPet{pet}, 1500)...) // 6 MB of events, more than the system buffers
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		t.Fatal(err)

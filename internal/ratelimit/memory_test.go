@@ -102,8 +102,11 @@ func older(s db.KeyLimitState, o db.LimitState) bool {
 func (s *memoryStore) SaveUsage(_ context.Context, usage []db.KeyUsage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.saveErr != nil {
+		return s.saveErr
+	}
 	s.usage = append(s.usage, usage...)
-	return s.saveErr
+	return nil
 }
 
 // Usage returns what was saved by hour and server.

@@ -204,10 +204,15 @@ func TestFlushRefundsNothing(t *testing.T) {
 			t.Errorf("got %d admitted, want 300", total)
 		}
 		f.pass(61 * time.Second)
+		f.store.fail(nil, errDisk) // so that only the second server knows its requests
+		for range 5 {
+			f.servers[1].take(key)
+		}
 		server.Flush()
 		f.servers[0].take(key)
+		f.store.fail(nil, nil)
 		f.saveUsage() // as they do within half a second
-		admitted += total + 1
+		admitted += total + 5 + 1
 		f.dayUsed(key, admitted)
 	}
 	if f.failures() != 0 {

@@ -16,6 +16,7 @@ import (
 
 // TestAddPet is what a body may look like.
 func TestAddPet(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	tests := []struct {
 		name, body string
@@ -56,6 +57,7 @@ func TestAddPet(t *testing.T) {
 
 // TestRefusedBody: a body that isn't a valid pet is refused, and nothing is stored.
 func TestRefusedBody(t *testing.T) {
+	t.Parallel()
 	const malformed, invalid = animalstore.MalformedJSON, animalstore.ValidationFailed
 	tests := []struct {
 		name, body string
@@ -181,6 +183,7 @@ func bodyOf(n int) string {
 }
 
 func TestBodySize(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	chunked := func(body string) io.Reader { return struct{ io.Reader }{strings.NewReader(body)} }
 	tests := []struct {

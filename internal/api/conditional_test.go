@@ -43,6 +43,7 @@ func tagged(t testing.TB, s *service) []struct {
 // TestETags: a tag is strong, the same for the same bytes, and another once
 // they change; who has them already gets 304 and no body.
 func TestETags(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, r := range tagged(t, s) {
 		t.Run(r.name, func(t *testing.T) {
@@ -134,6 +135,7 @@ var conditional = map[string]bool{
 
 // TestIfMatch: a change with a stale, weak or malformed tag is refused and changes nothing.
 func TestIfMatch(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, op := range operations {
 		if !conditional[op.id] {

@@ -97,6 +97,7 @@ func documented(t testing.TB, id string) []int {
 // TestEveryOperation provokes of each operation what they have in common, and
 // finds it documented exactly where it comes up.
 func TestEveryOperation(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	exhausted := s.limitedKey(t, 1, 1_000)
 	s.do(t, call{path: "/v1/pets", key: exhausted})

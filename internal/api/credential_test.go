@@ -104,6 +104,7 @@ func btoi(b bool) int {
 // TestRefusalsReadTheSame: someone who found a key can't tell whether it ever worked,
 // neither from the response nor from the work that it takes.
 func TestRefusalsReadTheSame(t *testing.T) {
+	t.Parallel()
 	s := start(t).inProcess()
 	refused := map[string]string{"broken": "ast_live_x", "of the other deployment": keys.Mint(animalstore.Staging), "short": "x"}
 	for _, state := range keyStates {

@@ -73,6 +73,7 @@ func typesOf(events []animalstore.Event) (types []string) {
 // TestEventsOfEveryChange makes each kind of change and expects its events, with the key,
 // the request and the resource as a GET shows it, and without secrets.
 func TestEventsOfEveryChange(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	path := s.latest(t, s.admin, "&wait=5")
 	secrets := []string{s.owner, s.admin, "Bearer", "ast_live_", "whsec_", "hash", "secret"}

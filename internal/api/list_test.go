@@ -334,6 +334,7 @@ func TestForgedCursors(t *testing.T) {
 
 // TestQuery is each parameter of each list, right and wrong.
 func TestQuery(t *testing.T) {
+	t.Parallel()
 	s := start(t).inProcess()
 	const parameter, cursor = animalstore.InvalidParameter, animalstore.InvalidCursor
 	both := []string{"/v1/pets", "/v1/store/orders"}

@@ -16,6 +16,7 @@ var pathParameter = regexp.MustCompile(`\{\w+\}`)
 // TestNotFound: every operation on a resource that doesn't exist, or with something that is
 // no id, returns the resource's 404, even if the request has a precondition.
 func TestNotFound(t *testing.T) {
+	t.Parallel()
 	s := start(t).inProcess()
 	codes := map[string]animalstore.Code{
 		"{petId}": "pet_not_found", "{photoId}": "photo_not_found", "{orderId}": "order_not_found",

@@ -21,6 +21,7 @@ const (
 // TestUnknownPath: no path is cleaned, guessed or redirected, and without a key nobody
 // learns which paths exist.
 func TestUnknownPath(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex"})
 	for _, path := range []string{
@@ -53,6 +54,7 @@ func TestEscapedPath(t *testing.T) {
 }
 
 func TestMethods(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	admin, reader := s.key(t, animalstore.Admin), s.key(t, animalstore.Read) // 405 comes before 403
 	paths := []struct{ path, allow string }{
@@ -94,6 +96,7 @@ func TestMethods(t *testing.T) {
 
 // TestHead: HEAD is GET without the body.
 func TestHead(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex"}, animalstore.NewPet{Name: "Mia"})
 	for _, path := range []string{"/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/store/orders", "/v1/categories", "/v1/keys", "/v1/keys/9", "/v1/dogs", "/livez", "/readyz", "/openapi.yaml", "/openapi.json", "/", "/docs", "/docs/x", "/nothing"} {

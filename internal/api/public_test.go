@@ -18,6 +18,7 @@ import (
 // TestPublicIsCharged: everything outside /v1 but the health checks draws on the
 // bucket of the caller's address, the one of requests without a valid key.
 func TestPublicIsCharged(t *testing.T) {
+	t.Parallel()
 	s := start(t).inProcess()
 	remaining := func(from string) int64 {
 		t.Helper()

@@ -279,6 +279,7 @@ func (s *service) snapshot(t testing.TB) string {
 // TestOrderOfStoreChecks: a request with several faults is answered for the
 // first of them.
 func TestOrderOfStoreChecks(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	s.addOne(t, "sold")                        // 1
 	s.order(t, s.addOne(t, "available").ID)    // order 1 on pet 2

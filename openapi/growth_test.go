@@ -36,6 +36,16 @@ func TestDocumentCanGrow(t *testing.T) {
 	}
 }
 
+// TestNullableObjects: an object that can be null is a reference with anyOf. Before 7.25,
+// openapi-generator forgets that a schema in the field itself allows null.
+func TestNullableObjects(t *testing.T) {
+	for path, value := range objects("", today()) {
+		if types, _ := value["type"].([]any); slices.Contains(types, any("object")) && slices.Contains(types, any("null")) {
+			t.Errorf("%s: got an object that can be null, want anyOf of a reference and null", path)
+		}
+	}
+}
+
 // objects yields every object of the document under its path, except examples.
 func objects(path string, value any) iter.Seq2[string, object] {
 	return func(yield func(string, object) bool) {

@@ -42,7 +42,7 @@ public class Scenario {
             created.add(pets.createPet(new NewPet().name(name).categoryId(CATEGORY), null));
         }
         Pet ada = created.get(0), bo = created.get(1);
-        List<Pet> both = pets.listPets(null, PetStatus.AVAILABLE, null, List.of(ada.getId(), bo.getId()), null, null, null);
+        List<Pet> both = pets.listPets(null, PetStatus.AVAILABLE, null, List.of(ada.getId(), bo.getId()), null, null, null, null);
         check(both.equals(List.of(bo, ada)), both);
         check(pets.getPet(ada.getId(), null, null).equals(ada), ada);
 
@@ -61,7 +61,7 @@ public class Scenario {
         List<String> names = new ArrayList<>();
         String cursor = null;
         do {
-            ApiResponse<List<Pet>> page = pets.listPetsWithHttpInfo(2, null, CATEGORY, null, cursor, null, null);
+            ApiResponse<List<Pet>> page = pets.listPetsWithHttpInfo(2, null, CATEGORY, null, null, cursor, null, null);
             page.getData().forEach(pet -> names.add(pet.getName()));
             Matcher next = NEXT.matcher(page.getHeaders().get("link").get(0));
             cursor = next.find() ? next.group(1) : null;
@@ -78,8 +78,8 @@ public class Scenario {
         check(forever.getExpiresAt() == null, forever);
 
         PetsApi limited = new PetsApi(connect(key.getSecret()));
-        limited.listPets(null, null, null, null, null, null, null);
-        Error refused = errorOf(429, () -> limited.listPets(null, null, null, null, null, null, null));
+        limited.listPets(null, null, null, null, null, null, null, null);
+        Error refused = errorOf(429, () -> limited.listPets(null, null, null, null, null, null, null, null));
         check(refused.getCode().equals("rate_limit_exceeded"), refused);
     }
 

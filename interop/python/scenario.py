@@ -53,7 +53,8 @@ key = keys.create_key(NewKey(
     name="limited", plan=Plan.ENTERPRISE, limits=KeyLimits(perMinute=1, perDay=10),
     expiresAt=datetime(2099, 1, 1, tzinfo=timezone.utc),
 ))
-assert key.expires_at.year == 2099
+assert key.expires_at.year == 2099 and key.ban is None
+assert keys.get_key(key.id).ban is None and keys.list_keys()[0].ban is None
 assert keys.update_key(key.id, KeyPatch(expiresAt=None)).expires_at is None
 limited = PetsApi(connect(key.secret))
 limited.list_pets()

@@ -44,11 +44,14 @@ type call struct {
 	creates     bool          // it can create the resource at its path, and supports If-None-Match: *
 	secret      bool          // the response contains a secret, which no error may show
 	endless     bool          // no limit on the number of attempts
+	stream      *follower     // gets the events of a stream, instead of decode
 	wait        time.Duration // how long the service may deliberately wait
 	extraTime   time.Duration // for an attempt, in addition to the usual
 	callOptions
 
 	request     string // the HTTP method and the full URL, for errors
+	attempt     int    // the number of the latest attempt
+	requestID   string // of the latest response
 	content     []byte // the encoded body, the same bytes in every attempt
 	contentType string // of content, unless it is JSON
 	decode      func(body []byte) error
@@ -94,6 +97,8 @@ func (k *call) checkOptions() error {
 		return fmt.Errorf("%s: IfMatch needs an ETag: without one the change would be unconditional", k.operation)
 	case k.keyGiven && k.repeat != replayed:
 		return fmt.Errorf("%s: the service doesn't support Idempotency-Key for this", k.operation)
+	case k.ifNoneMatch != "" && k.endless:
+		return fmt.Errorf("%s: If-None-Match can't be followed", k.operation)
 	case k.ifMatch != "" && k.changes() && !k.conditional:
 		return fmt.Errorf("%s: the service doesn't support If-Match for this", k.operation)
 	case k.ifNoneMatch != "" && k.changes() && !(k.creates && k.ifNoneMatch == "*"):
@@ -149,6 +154,9 @@ func (c *Client) request(ctx context.Context, k *call) (*http.Request, error) {
 	if k.decodeImage != nil {
 		h.Set("Accept", "image/*, application/json") // errors are JSON
 	}
+	if k.stream != nil {
+		k.stream.setHeaders(h)
+	}
 	h.Set("User-Agent", c.userAgent)
 	switch {
 	case k.content == nil:
@@ -176,16 +184,20 @@ var errAttemptTimeout = errors.New("no response in time")
 
 // attempt sends a call once. It returns nil if it succeeded.
 func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
-	timed, cancel := context.WithTimeoutCause(ctx, c.attemptTimeout+k.wait+k.extraTime, errAttemptTimeout)
-	defer cancel()
+	timed, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(c.attemptTimeout+k.wait+k.extraTime, func() { cancel(errAttemptTimeout) })
+	defer timer.Stop()
 	var trace connTrace
 	req, err := c.request(httptrace.WithClientTrace(timed, trace.clientTrace()), k)
 	if err != nil {
 		c.gate.returnUnsent(t)
 		return &failure{err: err, unchanged: true}
 	}
-	res, err := c.http.Do(req)
+	began := time.Now()
+	res, err := c.httpFor(k).Do(req)
 	if err != nil {
+		c.report(k, req, nil, began)
 		f := c.noResponse(timed, k, err, trace.notConnected())
 		if f.unchanged {
 			c.gate.returnUnsent(t)
@@ -195,21 +207,47 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 		return f
 	}
 	defer res.Body.Close()
+	if k.stream != nil && isEventStream(res) {
+		k.readMeta(res)
+		c.gate.returnAnswered(t, res, nil)
+		c.report(k, req, res, began)
+		return k.stream.read(timed, k, res.Body, timer)
+	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxResponse+1))
 	if err == nil && len(body) > maxResponse {
 		body, err = body[:maxResponse], errTooLarge
 	}
 	k.readMeta(res)
+	c.report(k, req, res, began)
 	if err != nil && timed.Err() != nil {
 		err = context.Cause(timed)
 	}
 	f := c.readResponse(ctx, k, res, body, err)
 	var refusal *RateLimitError
-	if f != nil {
+	if f != nil && !f.noStream { // other requests are still allowed
 		errors.As(f.err, &refusal)
 	}
 	c.gate.returnAnswered(t, res, refusal)
 	return f
+}
+
+// httpFor is the HTTP client for a call. The timeout of the user's doesn't end a stream.
+func (c *Client) httpFor(k *call) *http.Client {
+	if k.stream == nil {
+		return c.http
+	}
+	streams := *c.http
+	streams.Timeout = 0
+	return &streams
+}
+
+// report tells the user's log about an attempt. res is nil if there was no response.
+func (c *Client) report(k *call, req *http.Request, res *http.Response, began time.Time) {
+	a := CallAttempt{Operation: k.operation, Method: k.method, Path: req.URL.RequestURI(), Number: k.attempt, Duration: time.Since(began)}
+	if res != nil {
+		a.Status, a.RequestID = res.StatusCode, k.requestID
+	}
+	c.onAttempt(a)
 }
 
 var errTooLarge = errors.New("the body is larger than 16 MiB")

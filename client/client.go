@@ -34,6 +34,7 @@ type settings struct {
 	attemptTimeout time.Duration
 	pacing         bool
 	onWait         func(Wait)
+	onAttempt      func(CallAttempt)
 	random         func() float64 // in [0, 1)
 }
 
@@ -58,6 +59,7 @@ func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 		maxWait:        forever,
 		attemptTimeout: defaultAttemptTimeout,
 		onWait:         func(Wait) {},
+		onAttempt:      func(CallAttempt) {},
 		random:         rand.Float64,
 	}}
 	for _, option := range options {

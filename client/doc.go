@@ -30,7 +30,7 @@
 //
 // [Client.Events] follows every change of the store and waits for the next one. It
 // resumes where it was after any failure, so the loop gets each event once and in
-// order:
+// order. It reads a stream, which is one request:
 //
 //	for event, err := range c.Events(ctx, client.EventsOptions{Types: "pet.*"}) {
 //		if err != nil {
@@ -120,6 +120,11 @@
 // is before its turn is sent immediately. Days are not spread: their requests
 // are used when they are needed. If a proxy drops the headers, requests are sent
 // one at a time.
+//
+// # Logs
+//
+// [WithOnAttempt] reports every request and its response: method, path, status, duration
+// and request id, but neither the key nor bodies.
 //
 // # Testing
 //

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"animalstore"
 )
@@ -23,14 +22,36 @@ type EventsOptions struct {
 	Subject string                    // a resource, such as "pet/17"
 }
 
-// eventsWait is how many seconds the service waits for an event: the maximum it allows.
-const eventsWait = 30
-
 // ListEvents lists the events so far, oldest first, and ends with the newest.
 // [Client.Events] also waits for later ones. With Before or Newest it lists them newest
 // first and ends with the oldest kept event.
 func (c *Client) ListEvents(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
-	return c.events(ctx, "listEvents", o, false, options)
+	return func(yield func(animalstore.Event, error) bool) {
+		back := o.Before != 0 || o.Newest
+		query, err := c.eventsQuery(ctx, "listEvents", o, false, options)
+		at := "/events?" + query.Encode()
+		opts := withoutConditions(options)
+		for err == nil {
+			k := &call{operation: "listEvents", method: http.MethodGet, path: at}
+			var page []animalstore.Event
+			if page, err = send(ctx, c, k, opts, areEvents); err != nil {
+				break
+			}
+			for _, e := range page {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			switch {
+			case back && k.next == "", !back && k.next == at:
+				return
+			case k.next == "":
+				err = noNextEvents(k)
+			}
+			at = k.next
+		}
+		yield(animalstore.Event{}, err)
+	}
 }
 
 // Events follows the events of the store, oldest first. The loop has no end: it waits
@@ -42,45 +63,21 @@ func (c *Client) ListEvents(ctx context.Context, o EventsOptions, options ...Cal
 // The error has code events_expired if the events after this position are no longer
 // kept: rebuild from the lists what you built from earlier events.
 //
-// The service responds as soon as there is an event, or after 30 seconds without one.
-// Each response counts against the limits, at least two a minute. An attempt may take
-// 30 seconds longer than [WithAttemptTimeout] allows. If your http.Client has a
-// Timeout, it must be longer than that.
+// The service sends the events in a stream, which counts as one request as long as it
+// lasts. If a stream can't be used, because a proxy holds it back or the key has too many,
+// the client requests events one response after the other for ten minutes, at least two a
+// minute, and then tries a stream again.
 func (c *Client) Events(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
-	return c.events(ctx, "events", o, true, options)
-}
-
-func (c *Client) events(ctx context.Context, operation string, o EventsOptions, follow bool, options []CallOption) iter.Seq2[animalstore.Event, error] {
 	return func(yield func(animalstore.Event, error) bool) {
-		back := o.Before != 0 || o.Newest
-		at, err := c.firstEvents(ctx, operation, o, follow, options)
-		opts := withoutConditions(options)
-		for err == nil {
-			k := &call{operation: operation, method: http.MethodGet, path: at, endless: follow}
-			if follow {
-				k.wait = eventsWait * time.Second
-			}
-			var page []animalstore.Event
-			if page, err = send(ctx, c, k, opts, areEvents); err != nil {
-				break
-			}
-			for _, e := range page {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if k.next == "" && back {
-				return
-			}
-			if k.next == "" {
-				err = fmt.Errorf("%s: %s: the response has no link to the next events", operation, k.request)
-			}
-			if !follow && !back && k.next == at {
-				return
-			}
-			at = k.next
+		query, err := c.eventsQuery(ctx, "events", o, true, options)
+		if err == nil {
+			query.Del("limit") // a stream has no pages
+			f := &follower{client: c, options: options, query: query, yield: func(e animalstore.Event) bool { return yield(e, nil) }}
+			err = f.run(ctx)
 		}
-		yield(animalstore.Event{}, err)
+		if err != nil {
+			yield(animalstore.Event{}, err)
+		}
 	}
 }
 
@@ -95,38 +92,44 @@ func (c *Client) latestEventID(ctx context.Context, operation string, endless bo
 	if _, err := send(ctx, c, k, options, areEvents); err != nil {
 		return 0, err
 	}
+	return nextEvents(k)
+}
+
+// nextEvents returns the id in a response's link to the next events.
+func nextEvents(k *call) (int64, error) {
 	// Without a link, k.next is "", and so is the parameter.
 	_, query, _ := strings.Cut(k.next, "?")
 	params, _ := url.ParseQuery(query)
 	id, err := strconv.ParseInt(params.Get("after"), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %s: the response has no link to the next events", operation, k.request)
+		return 0, noNextEvents(k)
 	}
 	return id, nil
 }
 
-// firstEvents returns the path of the first page. With Latest it first requests the
-// newest id: if the first page itself were requested with after=latest and the response
-// were lost, the retry would miss the events in between.
-func (c *Client) firstEvents(ctx context.Context, operation string, o EventsOptions, follow bool, options []CallOption) (string, error) {
+func noNextEvents(k *call) error {
+	return fmt.Errorf("%s: %s: the response has no link to the next events", k.operation, k.request)
+}
+
+// eventsQuery returns the parameters of the first request. With Latest it first requests
+// the newest id: if the first events themselves were requested with after=latest and the
+// response were lost, the retry would miss the events in between.
+func (c *Client) eventsQuery(ctx context.Context, operation string, o EventsOptions, follow bool, options []CallOption) (url.Values, error) {
 	query, err := o.query(operation, maxPageSize)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	switch {
-	case follow && query.Has("before"):
-		return "", fmt.Errorf("%s: Before and Newest read backwards, so they can't be followed", operation)
-	case o.Latest:
+	if follow && query.Has("before") {
+		return nil, fmt.Errorf("%s: Before and Newest read backwards, so they can't be followed", operation)
+	}
+	if o.Latest {
 		id, err := c.latestEventID(ctx, operation, follow, options)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		query.Set("after", strconv.FormatInt(id, 10))
 	}
-	if follow {
-		query.Set("wait", strconv.Itoa(eventsWait))
-	}
-	return "/events?" + query.Encode(), nil
+	return query, nil
 }
 
 // query returns the parameters of a request for events.
@@ -155,11 +158,6 @@ func (o EventsOptions) query(operation string, limit int) (url.Values, error) {
 	return query, nil
 }
 
-func areEvents(page *[]animalstore.Event) bool {
-	for i := range *page {
-		if e := &(*page)[i]; e.ID < 1 || e.Type == "" || e.Data == nil {
-			return false
-		}
-	}
-	return *page != nil
-}
+var areEvents = eachIs(isEvent)
+
+func isEvent(e *animalstore.Event) bool { return e.ID >= 1 && e.Type != "" && e.Data != nil }

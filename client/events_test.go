@@ -1,6 +1,8 @@
 package client_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,13 +64,16 @@ func TestEventsSurviveFaults(t *testing.T) {
 	var hurt atomic.Int64
 	store := clienttest.New(t, clienttest.WithMiddleware(func(service http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/v1/events" || hurt.Load()%8 == 7 && hurt.Add(1) > 0 {
+			if r.URL.Path != "/v1/events" {
 				service.ServeHTTP(w, r)
 				return
 			}
-			hurt.Add(1)
+			if hurt.Add(1)%8 == 0 {
+				service.ServeHTTP(&cutting{ResponseWriter: w, writes: 2}, r)
+				return
+			}
 			name := names[rand.IntN(len(names))]
-			for name == "refused for now" { // takes a second
+			for name == "refused for now" || strings.HasPrefix(name, "done") { // take a second, or wait for the end of a stream
 				name = names[rand.IntN(len(names))]
 			}
 			faults[name](w, r, service)
@@ -88,6 +93,60 @@ func TestEventsSurviveFaults(t *testing.T) {
 	if hurt.Load() < 20 {
 		t.Errorf("only %d requests had a fault: the test proves nothing", hurt.Load())
 	}
+}
+
+// cutting cuts a stream after some writes. It doesn't let the client wait a second for the
+// next one.
+type cutting struct {
+	http.ResponseWriter
+	writes int
+}
+
+func (c *cutting) Write(b []byte) (int, error) {
+	if c.writes--; c.writes < 0 {
+		panic(http.ErrAbortHandler)
+	}
+	return c.ResponseWriter.Write(bytes.Replace(b, []byte("retry: 1000"), []byte("retry: 0001"), 1))
+}
+
+func (c *cutting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// TestSilentStream: if a proxy holds back a stream after its beginning, the follower
+// polls, and tries a stream again ten minutes later.
+func TestSilentStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var streams atomic.Int64
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(func(service http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Accept") != "text/event-stream" {
+					service.ServeHTTP(w, r)
+					return
+				}
+				streams.Add(1)
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "retry: 1000\nid: %s\n\n", cmp.Or(r.Header.Get("Last-Event-ID"), "0"))
+				http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			})
+		}))
+		began := time.Now()
+		go func() {
+			add(t, store.Client, "Rex")
+			time.Sleep(11 * time.Minute)
+			add(t, store.Client, "Bo")
+		}()
+		var got []string
+		for e, err := range store.Client.Events(t.Context(), client.EventsOptions{Types: "pet.*"}) {
+			got = append(got, fmt.Sprint(nameIn(e), " ", time.Since(began).Round(time.Second)))
+			if err != nil || len(got) == 2 {
+				break
+			}
+		}
+		if want := []string{"Rex 45s", "Bo 11m30s"}; !slices.Equal(got, want) || streams.Load() != 2 {
+			t.Errorf("got %q after %d streams, want %q after 2", got, streams.Load(), want)
+		}
+		time.Sleep(time.Second) // until the service checks the key no more
+	})
 }
 
 // TestEventsWaitWithTheServer: a follower sends only one request while nothing happens,

@@ -45,9 +45,9 @@ func WithMaxWait(d time.Duration) Option {
 }
 
 // WithAttemptTimeout limits each attempt, from dialing to the last byte of the
-// response. The default is 30 s, more than any operation of the service takes. Requests
-// of [Client.Events] additionally get the time they ask the service to wait. The
-// context limits the whole call.
+// response. The default is 30 s, more than any operation of the service takes. In
+// [Client.Events], the time that the service may wait is added, and a stream has no limit
+// as long as the service sends something. The context limits the whole call.
 func WithAttemptTimeout(d time.Duration) Option {
 	return func(s *settings) { s.attemptTimeout = d }
 }
@@ -78,6 +78,28 @@ type Wait struct {
 	// Reason is a [*RateLimitError] for a limit, otherwise the error of the
 	// attempt that will be retried.
 	Reason error
+}
+
+// WithOnAttempt calls f after every attempt of a call, for a log. f must return quickly and
+// may be called concurrently.
+func WithOnAttempt(f func(CallAttempt)) Option {
+	return func(s *settings) {
+		if f != nil {
+			s.onAttempt = f
+		}
+	}
+}
+
+// CallAttempt is a request that was sent, and its response. It contains neither the key nor
+// bodies.
+type CallAttempt struct {
+	Operation string        // such as "createPet"
+	Method    string        // of HTTP
+	Path      string        // with the query
+	Number    int           // 1 for the first attempt of a call
+	Status    int           // of HTTP; 0 without a response
+	RequestID string        // identifies the request in the server's log
+	Duration  time.Duration // until the end of the response, or until a stream of events began
 }
 
 // CallOption configures one call.

@@ -34,22 +34,11 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 		query.Set("cursor", given.cursor)
 	}
 	start := path + "?" + query.Encode()
-	checkPage := func(page *[]T) bool {
-		if *page == nil {
-			return false // null isn't a valid page
-		}
-		for i := range *page {
-			if !check(&(*page)[i]) {
-				return false
-			}
-		}
-		return true
-	}
 	return func(yield func(T, error) bool) {
 		opts := options
 		for at := start; at != ""; {
 			k := &call{operation: operation, method: http.MethodGet, path: at}
-			page, err := send(ctx, c, k, opts, checkPage)
+			page, err := send(ctx, c, k, opts, eachIs(check))
 			if err == nil && k.next == at {
 				err = fmt.Errorf("%s: %s: the link to the next page leads to the same page", operation, k.request)
 			}
@@ -69,6 +58,18 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 			at = k.next
 			opts = withoutConditions(options)
 		}
+	}
+}
+
+// eachIs checks every entry of a page.
+func eachIs[T any](check func(*T) bool) func(*[]T) bool {
+	return func(page *[]T) bool {
+		for i := range *page {
+			if !check(&(*page)[i]) {
+				return false
+			}
+		}
+		return *page != nil // null isn't a valid page
 	}
 }
 

@@ -47,16 +47,24 @@ func (q *PetQuery) values() url.Values {
 }
 
 // FindPet returns one pet by its id. The error has code pet_not_found if it doesn't
-// exist. FindPet reads the list, which replaces [Client.GetPet], so its ETag can't be
+// exist, and status 404. FindPet reads the list, which replaces [Client.GetPet], so its ETag can't be
 // used for [IfMatch].
 func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (animalstore.Pet, error) {
-	q := PetQuery{IDs: []int64{id}}
+	query := url.Values{"id": {strconv.FormatInt(id, 10)}, "limit": {strconv.Itoa(maxPageSize)}}
+	k := &call{operation: "findPet", method: http.MethodGet, path: "/pets?" + query.Encode()}
 	if id > 0 { // the list refuses other ids, which no pet has
-		for pet, err := range list(ctx, c, "findPet", "/pets", q.values(), 0, options, isPet) {
-			return pet, err
+		pets, err := send(ctx, c, k, options, eachIs(isPet))
+		if err != nil {
+			return animalstore.Pet{}, err
+		}
+		if len(pets) > 0 {
+			return pets[0], nil
 		}
 	}
-	return animalstore.Pet{}, fmt.Errorf("findPet: GET %s: %w", c.urlOf("/pets?"+q.values().Encode()), animalstore.NotFound(animalstore.PetNotFound, id))
+	return animalstore.Pet{}, &Error{
+		Operation: k.operation, Request: "GET " + c.urlOf(k.path), Status: http.StatusNotFound, RequestID: k.requestID,
+		Err: animalstore.NotFound(animalstore.PetNotFound, id),
+	}
 }
 
 // CreatePet adds a pet. It is added only once, even if the call is retried: see

@@ -16,6 +16,7 @@ import (
 )
 
 func (k *call) readMeta(res *http.Response) {
+	k.requestID = excerpt(res.Header.Get("X-Request-Id"))
 	if k.meta == nil {
 		return
 	}
@@ -71,6 +72,7 @@ func (c *Client) readResponse(ctx context.Context, k *call, res *http.Response, 
 		f.err = rateLimited(f, res)
 		f.retryable, f.unchanged = true, true
 	}
+	f.noStream = k.stream != nil && (status < 300 || f.code == animalstore.TooManyStreams)
 	return f
 }
 
@@ -132,7 +134,7 @@ func (c *Client) readErrorResponse(f *failure, k *call, res *http.Response, body
 		Operation: k.operation,
 		Request:   k.request,
 		Status:    f.status,
-		RequestID: excerpt(res.Header.Get("X-Request-Id")),
+		RequestID: k.requestID,
 		Err:       &animalstore.Error{Code: e.Code, Message: c.conceal(e.Message)},
 	}
 	f.retryable = f.status == http.StatusServiceUnavailable

@@ -21,6 +21,7 @@ type failure struct {
 	retryable bool             // another attempt may succeed
 	unchanged bool             // this attempt certainly changed nothing
 	after     time.Duration    // from Retry-After
+	noStream  bool             // a stream can't be used, but long polls can
 }
 
 // retryWindow is how long a change may be retried after an attempt that may have
@@ -37,19 +38,23 @@ func (c *Client) do(ctx context.Context, k *call) error {
 		if !unresolved.IsZero() {
 			maxWait = min(maxWait, retryWindow-time.Since(unresolved))
 		}
-		t, err := c.gate.enter(ctx, k.wait > 0, maxWait, func(d time.Duration, why error) {
+		t, err := c.gate.enter(ctx, k.wait > 0 || k.stream != nil, maxWait, func(d time.Duration, why error) {
 			c.onWait(Wait{k.operation, attempt - 1, d, withOperation(k, why)})
 		})
 		if err != nil {
 			return k.markUnknown(withOperation(k, err), !unresolved.IsZero())
 		}
 		sent := time.Now()
+		k.attempt = attempt
 		if k.meta != nil {
 			k.meta.Attempts = attempt
 		}
 		f := c.attempt(ctx, k, t)
 		if f == nil {
 			return nil
+		}
+		if f.noStream {
+			return errNoStream
 		}
 		if !unresolved.IsZero() && k.settles(f) {
 			if k.isDone(f) {
@@ -108,7 +113,7 @@ func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, un
 			return f.err
 		}
 		return fmt.Errorf("%w (after %d attempts)", f.err, attempt)
-	case f.after > c.maxWait:
+	case f.status > 0 && f.after > c.maxWait: // otherwise a stream has ended
 		return f.err
 	}
 	wait := f.after + c.jitter(attempt)
@@ -154,6 +159,7 @@ func (c *Client) noResponse(timed context.Context, k *call, err error, notConnec
 	if timed.Err() != nil {
 		err = context.Cause(timed)
 		f.retryable = err == errAttemptTimeout
+		f.noStream = k.stream != nil && f.retryable
 	} else {
 		f.retryable = !isPermanent(err)
 	}

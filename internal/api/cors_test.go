@@ -123,7 +123,7 @@ func TestCORSCoversTheAPI(t *testing.T) {
 			}
 		}
 	}
-	for _, header := range []string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id"} {
+	for _, header := range []string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID", "X-Request-Id"} {
 		if got := list(preflight.header.Get("Access-Control-Allow-Headers")); !slices.Contains(got, header) {
 			t.Errorf("got allowed headers %q, want %s among them", got, header)
 		}

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type AnimalStoreError, type Origin } from "./errors.js";
-import { checkRules, type CallOptions } from "./options.js";
+import { checkRules, checkUnknown, type CallOptions } from "./options.js";
+import { hasIds } from "./paths.js";
 import { readPicture, type Picture } from "./pictures.js";
 import type { Scope } from "./scope.js";
 
@@ -30,6 +31,10 @@ export interface Call<T> {
   wait?: number;
   /** The response is an image. */
   image?: boolean;
+  /** The response is a page of a list, which can begin at a cursor. */
+  page?: boolean;
+  /** The response is a stream of events after the one with this id; "" if the path says where it begins. */
+  stream?: string;
   /** Whether a decoded body is plausible. Without it, the response has no body. */
   check?: (value: any) => value is T;
 }
@@ -48,6 +53,7 @@ export interface Outcome<T> {
   value: T;
   /** For a list, the path of the next page; "" after the last. */
   next: string;
+  requestId: string;
 }
 
 /** Why an attempt failed, and what that means for a retry. */
@@ -63,6 +69,8 @@ export interface Failure {
   unchanged: boolean;
   /** From Retry-After, in milliseconds. */
   after: number;
+  /** A stream can't be used, but long polls can. */
+  noStream?: boolean;
 }
 
 /** Checks the options of a call and encodes its body. */
@@ -72,6 +80,12 @@ export async function prepare<T>(call: Call<T>, url: string, options: CallOption
   const json = "application/json";
   // Errors are JSON.
   const headers: Record<string, string> = { Accept: call.image ? "image/*, " + json : json };
+  if (call.stream !== undefined) {
+    headers["Accept"] = "text/event-stream";
+  }
+  if (call.stream) {
+    headers["Last-Event-ID"] = call.stream;
+  }
   let content: Prepared<T>["content"];
   if (call.picture) {
     content = await readPicture(call.picture, scope, origin);
@@ -92,11 +106,15 @@ export async function prepare<T>(call: Call<T>, url: string, options: CallOption
   return { ...call, ...origin, headers, content, options };
 }
 
-/** Throws for an option that would have no effect, because the caller relies on it. */
+/** Throws for an id that is missing, or an option that would have no effect. */
 function checkOptions(call: Call<unknown>, options: CallOptions, origin: Origin): void {
-  const { ifMatch, ifNoneMatch, idempotencyKey, timeout = 0 } = options;
+  const { signal, timeout = 0, ifMatch, ifNoneMatch, idempotencyKey, cursor, onePage, readMeta, ...unknown } = options;
+  checkUnknown(unknown, origin);
   checkRules(
     [
+      [hasIds(call.path), "an id is missing, or isn't an integer"],
+      [call.page || (cursor === undefined && onePage === undefined), "cursor and onePage are only for lists"],
+      [!ifNoneMatch || !call.endless, "ifNoneMatch can't be followed"],
       [ifMatch !== "", "ifMatch needs an ETag: without one the change would be unconditional"],
       [idempotencyKey === undefined || call.repeat === "replayed", "idempotencyKey isn't supported here"],
       [!ifMatch || call.method !== "POST" || call.conditional, "ifMatch isn't supported here"],
@@ -111,7 +129,7 @@ function checkOptions(call: Call<unknown>, options: CallOptions, origin: Origin)
 /** Encodes a body. Numbers that would arrive as others are refused. */
 function encode(body: object, origin: Origin): string {
   return JSON.stringify(body, (name, value: unknown) => {
-    if (typeof value === "number" && !Number.isSafeInteger(value)) {
+    if ((typeof value === "number" || name === "petId") && !Number.isSafeInteger(value)) {
       throw new InvalidArgumentError(`${name} must be an integer below 2⁵³, because JavaScript rounds larger ones, not ${value}`, origin);
     }
     return value;

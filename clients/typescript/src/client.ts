@@ -17,9 +17,10 @@ import {
   isWebhook,
   isWebhookWithSecret,
 } from "./checks.js";
-import { knownError } from "./errors.js";
-import { eventPage, eventsOf, list, type EventPage } from "./lists.js";
-import type { CallOptions, ClientOptions, RateLimit } from "./options.js";
+import { ServiceError } from "./errors.js";
+import { follow } from "./follow.js";
+import { arrayOf, eventPage, latestId, list, listEvents, type EventPage } from "./lists.js";
+import { checkUnknown, type CallOptions, type ClientOptions, type RateLimit } from "./options.js";
 import { path, withQuery } from "./paths.js";
 import type { Picture } from "./pictures.js";
 import type { DeliveryQuery, EventsQuery, InventoryQuery, OrderQuery, PageQuery, PetQuery, PhotoQuery } from "./queries.js";
@@ -68,23 +69,28 @@ export class Client {
    * once, regardless of other changes; pets added during the listing are not included.
    */
   listPets(query: PetQuery = {}, options?: CallOptions): AsyncGenerator<api.Pet, void, undefined> {
-    const { ids, ...filters } = query;
-    return list(this.#transport, { operation: "listPets", path: "/pets", query: { ...filters, id: ids }, check: isPet }, options);
+    const filters = { status: "", categoryId: "", ids: "id", name: "" };
+    return list(this.#transport, { operation: "listPets", path: "/pets", query, filters, check: isPet }, options);
   }
 
   /**
-   * Returns one pet by its id. The error has code pet_not_found if it doesn't exist. It
-   * reads the list, which replaces `getPet`, so its ETag can't be used for `ifMatch`.
+   * Returns one pet by its id. The error has code pet_not_found and status 404 if it
+   * doesn't exist. It reads the list, which replaces `getPet`, so its ETag can't be used for
+   * `ifMatch`.
    */
   async findPet(petId: number, options?: CallOptions): Promise<api.Pet> {
-    const operation = "findPet";
-    if (petId > 0) {
-      // The list refuses other ids, which no pet has.
-      for await (const pet of list(this.#transport, { operation, path: "/pets", query: { id: petId }, check: isPet }, options)) {
-        return pet;
+    const call = { operation: "findPet", method: "GET", path: path`/pets?id=${petId}&limit=100`, check: arrayOf(isPet) } as const;
+    const request = "GET " + this.baseURL + call.path;
+    let requestId = "";
+    // The list refuses other ids, which no pet has.
+    if (!(petId <= 0)) {
+      const { value, ...response } = await this.#transport.do(call, options);
+      if (value[0]) {
+        return value[0];
       }
+      requestId = response.requestId;
     }
-    throw knownError("pet_not_found", `there is no pet with id ${petId}`, { operation });
+    throw new ServiceError(`there is no pet with id ${petId}`, { ...call, request }, { code: "pet_not_found", status: 404, requestId });
   }
 
   /** Adds a pet. It is added only once, even if the call is retried: see `idempotencyKey`. */
@@ -116,8 +122,10 @@ export class Client {
    * Returns the number of pets in each status. The counts may be up to ten seconds old; `age`
    * in `readMeta` is their age. A category that doesn't exist has no pets.
    */
-  getInventory(query: InventoryQuery = {}, options?: CallOptions): Promise<api.Inventory> {
-    const target = withQuery("/store/inventory", { ...query });
+  async getInventory(query: InventoryQuery = {}, options?: CallOptions): Promise<api.Inventory> {
+    const { categoryId, ...unknown } = query;
+    checkUnknown(unknown, { operation: "getInventory" });
+    const target = withQuery("/store/inventory", { categoryId });
     return this.#send({ operation: "getInventory", method: "GET", path: target, check: isInventory }, options);
   }
 
@@ -140,8 +148,7 @@ export class Client {
    * listed exactly once; photos added during the listing may be included.
    */
   listPhotos(query: PhotoQuery, options?: CallOptions): AsyncGenerator<api.Photo, void, undefined> {
-    const { petIds, ...filters } = query;
-    return list(this.#transport, { operation: "listPhotos", path: "/photos", query: { ...filters, petId: petIds }, check: isPhoto }, options);
+    return list(this.#transport, { operation: "listPhotos", path: "/photos", query, filters: { petIds: "petId" }, check: isPhoto }, options);
   }
 
   /** Returns one photo, without its image. */
@@ -168,7 +175,8 @@ export class Client {
 
   /** Lists orders, newest first, with the guarantee of `listPets`. */
   listOrders(query: OrderQuery = {}, options?: CallOptions): AsyncGenerator<api.Order, void, undefined> {
-    return list(this.#transport, { operation: "listOrders", path: "/store/orders", query: { ...query }, check: isOrder }, options);
+    const filters = { status: "", petId: "" };
+    return list(this.#transport, { operation: "listOrders", path: "/store/orders", query, filters, check: isOrder }, options);
   }
 
   /**
@@ -200,7 +208,7 @@ export class Client {
 
   /** Lists categories by ascending id. */
   listCategories(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<api.Category, void, undefined> {
-    return list(this.#transport, { operation: "listCategories", path: "/categories", query: { ...query }, check: isCategory }, options);
+    return list(this.#transport, { operation: "listCategories", path: "/categories", query, check: isCategory }, options);
   }
 
   /** Returns one category. */
@@ -230,7 +238,7 @@ export class Client {
    * oldest kept event.
    */
   listEvents(query: EventsQuery = {}, options?: CallOptions): AsyncGenerator<api.Event, void, undefined> {
-    return eventsOf(this.#transport, "listEvents", query, false, options);
+    return listEvents(this.#transport, query, options);
   }
 
   /**
@@ -242,21 +250,23 @@ export class Client {
    * The error has code events_expired if the events after this position are no longer
    * kept: rebuild from the lists what you built from earlier events.
    *
-   * The service responds as soon as there is an event, or after 30 seconds without one.
-   * Each response counts against the limits, at least two a minute.
+   * The service sends the events in a stream, which counts as one request as long as it
+   * lasts. If a stream can't be used, because a proxy holds it back or the key has too many,
+   * the client requests events one response after the other for ten minutes, at least two a
+   * minute, and then tries a stream again.
    */
   events(query: EventsQuery = {}, options?: CallOptions): AsyncGenerator<api.Event, void, undefined> {
-    return eventsOf(this.#transport, "events", query, true, options);
+    return follow(this.#transport, query, options);
   }
 
   /** Makes one request for events, for programs that show one page at a time: at most limit events, 1 to 100. */
   listEventPage(query: EventsQuery, limit: number, options?: CallOptions): Promise<EventPage> {
-    return eventPage(this.#transport, "listEvents", query, limit, options);
+    return eventPage(this.#transport, query, limit, options);
   }
 
   /** Returns the id of the newest event, or 0 if there is none. Later events come after it. */
-  async latestEventId(options?: CallOptions): Promise<number> {
-    return (await eventPage(this.#transport, "latestEventId", { latest: true }, 1, options)).next;
+  latestEventId(options?: CallOptions): Promise<number> {
+    return latestId(this.#transport, "latestEventId", options);
   }
 
   // Limits and the server
@@ -283,7 +293,7 @@ export class Client {
 
   /** Lists keys, newest first, including revoked and expired ones. Like all operations on keys it needs the admin permission. */
   listKeys(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<api.Key, void, undefined> {
-    return list(this.#transport, { operation: "listKeys", path: "/keys", query: { ...query }, check: isKey }, options);
+    return list(this.#transport, { operation: "listKeys", path: "/keys", query, check: isKey }, options);
   }
 
   /**
@@ -346,7 +356,7 @@ export class Client {
 
   /** Lists webhooks, newest first. Like all operations on webhooks it needs the admin permission. */
   listWebhooks(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<api.Webhook, void, undefined> {
-    return list(this.#transport, { operation: "listWebhooks", path: "/webhooks", query: { ...query }, check: isWebhook }, options);
+    return list(this.#transport, { operation: "listWebhooks", path: "/webhooks", query, check: isWebhook }, options);
   }
 
   /**
@@ -421,7 +431,7 @@ export class Client {
   listDeliveries(webhookId: number, query: DeliveryQuery = {}, options?: CallOptions): AsyncGenerator<api.Delivery, void, undefined> {
     return list(
       this.#transport,
-      { operation: "listDeliveries", path: path`/webhooks/${webhookId}/deliveries`, query: { ...query }, check: isDelivery },
+      { operation: "listDeliveries", path: path`/webhooks/${webhookId}/deliveries`, query, filters: { state: "" }, check: isDelivery },
       options,
     );
   }

@@ -13,7 +13,7 @@ export {
   type Window,
 } from "./errors.js";
 export type { EventPage } from "./lists.js";
-export type { CallOptions, ClientOptions, Meta, RateLimit, Wait } from "./options.js";
+export type { CallAttempt, CallOptions, ClientOptions, Meta, RateLimit, Wait } from "./options.js";
 export type { Picture } from "./pictures.js";
 export type { DeliveryQuery, EventsQuery, InventoryQuery, OrderQuery, PageQuery, PetQuery, PhotoQuery } from "./queries.js";
 export { verifyWebhook, WebhookError, webhookTolerance, type WebhookHeaders, type WebhookReason } from "./webhook.js";

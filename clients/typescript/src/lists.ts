@@ -2,14 +2,14 @@ import type { Call } from "./call.js";
 import { isEvent } from "./checks.js";
 import { AnimalStoreError, InvalidArgumentError } from "./errors.js";
 import { paramOf } from "./headers.js";
-import type { CallOptions } from "./options.js";
+import { checkUnknown, type CallOptions } from "./options.js";
 import { withQuery, type QueryValues } from "./paths.js";
-import type { EventsQuery } from "./queries.js";
+import type { EventsQuery, PageQuery } from "./queries.js";
 import { Scope } from "./scope.js";
 import type { Transport } from "./transport.js";
 import type { Event } from "./types.js";
 
-const maxPageSize = 100;
+export const maxPageSize = 100;
 
 /**
  * Iterates over the entries of all pages. follow returns the path of the page after one,
@@ -35,21 +35,28 @@ async function* pages<T>(transport: Transport, call: Call<T[]>, options: CallOpt
 interface List<T> {
   operation: string;
   path: string;
-  /** The filters, and optionally the size of a page. */
-  query: QueryValues & { pageSize?: number };
+  /** What the caller asked for. */
+  query: PageQuery;
+  /** The filters that the list has, and their parameters if they have another name. */
+  filters?: Record<string, string>;
   /** Whether an entry is plausible. */
   check: (value: any) => value is T;
 }
 
 /** Iterates over a list. It requests a page when its first entry is needed. */
-export async function* list<T>(transport: Transport, { operation, path, query, check }: List<T>, options: CallOptions = {}): AsyncGenerator<T, void, undefined> {
-  const { pageSize = maxPageSize, ...filters } = query;
-  const call: Call<T[]> = {
-    operation,
-    method: "GET",
-    path: withQuery(path, { ...filters, limit: pageSize, cursor: options.cursor }),
-    check: arrayOf(check),
-  };
+export async function* list<T>(transport: Transport, { operation, path, query, filters = {}, check }: List<T>, options: CallOptions = {}): AsyncGenerator<T, void, undefined> {
+  const { pageSize = maxPageSize, ...given } = query;
+  const values: QueryValues = { limit: pageSize, cursor: options.cursor };
+  for (const [name, value] of Object.entries(given as QueryValues)) {
+    if (!(name in filters)) {
+      checkUnknown({ [name]: value }, { operation });
+    }
+    if (Array.isArray(value) && !value.every(Number.isSafeInteger)) {
+      throw new InvalidArgumentError(`${name} must be integers`, { operation });
+    }
+    values[filters[name] || name] = value;
+  }
+  const call: Call<T[]> = { operation, method: "GET", path: withQuery(path, values), page: true, check: arrayOf(check) };
   const scope = new Scope(options);
   try {
     yield* pages(transport, call, options, scope, (next, at) => {
@@ -64,7 +71,7 @@ export async function* list<T>(transport: Transport, { operation, path, query, c
 }
 
 /** Checks every entry of a list. */
-function arrayOf<T>(check: (value: any) => value is T) {
+export function arrayOf<T>(check: (value: any) => value is T) {
   return (value: any): value is T[] => Array.isArray(value) && value.every(check);
 }
 
@@ -72,48 +79,42 @@ function brokenLink(transport: Transport, { operation, path }: Call<unknown>, me
   return new AnimalStoreError(message, { operation, request: "GET " + transport.base.href + path });
 }
 
-/** How many seconds the service waits for an event: the maximum it allows. */
-const eventsWait = 30;
-
 /** The parameters of a request for events. */
-function eventsQuery(operation: string, q: EventsQuery, limit: number): QueryValues {
-  if ([q.after, q.latest, q.before, q.newest].filter(Boolean).length > 1) {
+export function eventsQuery(operation: string, q: EventsQuery, limit?: number): QueryValues {
+  const { after, latest, before, newest, types, subject, ...unknown } = q;
+  checkUnknown(unknown, { operation });
+  if ([after, latest, before, newest].filter(Boolean).length > 1) {
     throw new InvalidArgumentError("only one of after, latest, before and newest can be set", { operation });
   }
   return {
     limit,
-    type: q.types?.join(),
-    subject: q.subject,
-    after: q.latest ? "latest" : q.after || "",
-    before: q.newest ? "latest" : q.before || "",
+    type: types?.join(),
+    subject,
+    after: latest ? "latest" : after || "",
+    before: newest ? "latest" : before || "",
   };
 }
 
-function eventsCall(operation: string, query: QueryValues, endless: boolean): Call<Event[]> {
-  const wait = query.wait ? eventsWait * 1000 : 0;
-  return { operation, method: "GET", path: withQuery("/events", query), endless, wait, check: arrayOf(isEvent) };
+export function eventsCall(operation: string, query: QueryValues): Call<Event[]> {
+  return { operation, method: "GET", path: withQuery("/events", query), check: arrayOf(isEvent) };
 }
 
-/** Iterates over the events so far, or with follow also over later ones, without end. */
-export async function* eventsOf(transport: Transport, operation: string, q: EventsQuery, follow: boolean, options: CallOptions = {}): AsyncGenerator<Event, void, undefined> {
+/** Iterates over the events so far. */
+export async function* listEvents(transport: Transport, q: EventsQuery, options: CallOptions = {}): AsyncGenerator<Event, void, undefined> {
+  const operation = "listEvents";
   const query = eventsQuery(operation, q, maxPageSize);
   const back = query.before !== "";
-  if (follow && back) {
-    throw new InvalidArgumentError("before and newest read backwards, so they can't be followed", { operation });
-  }
   const scope = new Scope(options);
   try {
     if (q.latest) {
-      // If the first page itself were requested with after=latest and the response were
-      // lost, the retry would miss the events in between.
-      query.after = (await eventPage(transport, operation, { latest: true }, 1, options, follow, scope)).next;
+      query.after = await latestId(transport, operation, options, scope);
     }
-    const call = eventsCall(operation, follow ? { ...query, wait: eventsWait } : query, follow);
+    const call = eventsCall(operation, query);
     yield* pages(transport, call, options, scope, (next, at) => {
       if (next === "" && !back) {
         return noNextEvents(transport, call);
       }
-      return !follow && !back && next === at ? "" : next;
+      return !back && next === at ? "" : next;
     });
   } finally {
     scope.close();
@@ -124,6 +125,25 @@ function noNextEvents(transport: Transport, call: Call<unknown>): AnimalStoreErr
   return brokenLink(transport, call, "the response has no link to the next events");
 }
 
+/** The id in a link to the next events; 0 if the oldest kept event has been reached. */
+export function nextId(transport: Transport, call: Call<unknown>, next: string, direction: "after" | "before" = "after"): number {
+  const id = paramOf(next, direction);
+  if (id === null && !(direction === "before" && next === "")) {
+    throw noNextEvents(transport, call);
+  }
+  return Number(id);
+}
+
+/**
+ * Requests the id of the newest event. If events themselves were requested with
+ * after=latest and the response were lost, the retry would miss the events in between.
+ */
+export async function latestId(transport: Transport, operation: string, options?: CallOptions, scope?: Scope, endless = false): Promise<number> {
+  const call = { ...eventsCall(operation, { after: "latest", limit: 1 }), endless };
+  const { next } = await transport.do(call, options, scope);
+  return nextId(transport, call, next);
+}
+
 /** A page of events, and the id to continue after, or before when reading backwards. */
 export interface EventPage {
   events: Event[];
@@ -132,13 +152,10 @@ export interface EventPage {
 }
 
 /** Requests one page of events. */
-export async function eventPage(transport: Transport, operation: string, q: EventsQuery, limit: number, options?: CallOptions, endless = false, scope?: Scope): Promise<EventPage> {
+export async function eventPage(transport: Transport, q: EventsQuery, limit: number, options?: CallOptions): Promise<EventPage> {
+  const operation = "listEvents";
   const query = eventsQuery(operation, q, limit);
-  const call = eventsCall(operation, query, endless);
-  const { value, next } = await transport.do(call, options, scope);
-  const id = paramOf(next, query.before ? "before" : "after");
-  if (id === null && !(query.before && next === "")) {
-    throw noNextEvents(transport, call);
-  }
-  return { events: value, next: Number(id) };
+  const call = eventsCall(operation, query);
+  const { value, next } = await transport.do(call, options);
+  return { events: value, next: nextId(transport, call, next, query.before ? "before" : "after") };
 }

@@ -23,7 +23,8 @@ export interface ClientOptions {
   maxWait?: number;
   /**
    * Limits each attempt, from connecting to the last byte of the response. The default is
-   * 30,000. Requests of `events` also get the time they ask the service to wait.
+   * 30,000. In `events`, the time that the service may wait is added, and a stream has no
+   * limit as long as the service sends something.
    */
   attemptTimeout?: number;
   /**
@@ -37,6 +38,26 @@ export interface ClientOptions {
    * called for the short pauses of pacing.
    */
   onWait?: (wait: Wait) => void;
+  /** Called after every attempt of a call, for a log. */
+  onAttempt?: (attempt: CallAttempt) => void;
+}
+
+/** A request that was sent, and its response. It contains neither the key nor bodies. */
+export interface CallAttempt {
+  /** The method that was called, such as "createPet". */
+  operation: string;
+  /** The HTTP method. */
+  method: string;
+  /** With the query. */
+  path: string;
+  /** 1 for the first attempt of a call. */
+  number: number;
+  /** The HTTP status; 0 without a response. */
+  status: number;
+  /** Identifies the request in the server's log. */
+  requestId: string;
+  /** The milliseconds until the end of the response, or until a stream of events began. */
+  duration: number;
 }
 
 /** A pause that a call is about to make. */
@@ -123,21 +144,10 @@ export interface RateLimit {
   reset: Date;
 }
 
-/** The options of a client with their defaults. */
-export interface Settings {
-  fetch: typeof globalThis.fetch;
-  userAgent: string;
-  maxAttempts: number;
-  backoff: { base: number; max: number };
-  maxWait: number;
-  attemptTimeout: number;
-  pacing: boolean;
-  onWait: (wait: Wait) => void;
-}
-
 const origin = { operation: "new Client" };
 
-export function checkSettings(options: ClientOptions): Settings {
+/** Checks the options of a client and returns them with their defaults. */
+export function checkSettings(options: ClientOptions): Required<ClientOptions> {
   const {
     fetch = (input, init) => globalThis.fetch(input, init),
     userAgent = defaultUserAgent(),
@@ -147,7 +157,10 @@ export function checkSettings(options: ClientOptions): Settings {
     attemptTimeout = 30_000,
     pacing = false,
     onWait = () => {},
+    onAttempt = () => {},
+    ...unknown
   } = options;
+  checkUnknown(unknown, origin);
   // The comparisons are written so that NaN is refused too.
   const rules: [boolean, string][] = [
     [maxAttempts >= 1, "maxAttempts must be at least 1"],
@@ -157,7 +170,14 @@ export function checkSettings(options: ClientOptions): Settings {
     [!/[^ -~]/.test(userAgent), "userAgent must be plain ASCII, without line breaks"],
   ];
   checkRules(rules, origin);
-  return { fetch, userAgent, maxAttempts, backoff, maxWait, attemptTimeout, pacing, onWait };
+  return { fetch, userAgent, maxAttempts, backoff, maxWait, attemptTimeout, pacing, onWait, onAttempt };
+}
+
+/** Throws for the first option or filter that doesn't exist: the caller relies on it. */
+export function checkUnknown(unknown: object, origin: Origin): void {
+  for (const name in unknown) {
+    throw new InvalidArgumentError(`there is no option ${name}`, origin);
+  }
 }
 
 /** Throws for the first rule that is broken. */

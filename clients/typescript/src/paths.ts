@@ -1,10 +1,11 @@
-/** Builds a path from a template with ids, which are escaped. */
+/** Builds a path from a template with ids. One that isn't an integer is left out: see hasIds. */
 export function path(template: TemplateStringsArray, ...ids: number[]): string {
-  let path = template[0]!;
-  ids.forEach((id, i) => {
-    path += encodeURIComponent(id) + template[i + 1];
-  });
-  return path;
+  return String.raw(template, ...ids.map((id) => (Number.isSafeInteger(id) ? id : "")));
+}
+
+/** Whether a path has all its ids. */
+export function hasIds(path: string): boolean {
+  return !/[/=]([/?&]|$)/.test(path);
 }
 
 export type QueryValues = Record<string, string | number | number[] | undefined>;

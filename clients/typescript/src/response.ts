@@ -25,6 +25,10 @@ export function readMeta(response: Response | undefined, attempts: number): Meta
   };
 }
 
+export function isEventStream({ status, headers }: Response): boolean {
+  return status === 200 && /^text\/event-stream\b/i.test(headers.get("Content-Type") ?? "");
+}
+
 /** Reads the response to a call. problem says why its content is incomplete. */
 export async function readResponse<T>(k: Prepared<T>, response: Response, content: Blob, problem: string, base: URL, conceal: (text: string) => string): Promise<Outcome<T> | Failure> {
   const { status, headers } = response;
@@ -67,7 +71,7 @@ export async function readResponse<T>(k: Prepared<T>, response: Response, conten
   // response isn't from the service.
   const readSuccess = (): Outcome<T> | Failure => {
     if (status === 204 && !k.check) {
-      return { value: undefined as T, next: "" };
+      return { value: undefined as T, next: "", requestId };
     }
     if (!k.check || !(k.accepted ? [202] : [200, 201]).includes(status)) {
       return unexpected("unexpected status", false, false);
@@ -80,7 +84,7 @@ export async function readResponse<T>(k: Prepared<T>, response: Response, conten
       return unexpected("the body is incomplete or unexpected", true, false);
     }
     try {
-      return { value, next: nextLink(headers, base) };
+      return { value, next: nextLink(headers, base), requestId };
     } catch (error) {
       return unexpected(`the link to the next page is invalid: ${(error as Error).message}`, false, false);
     }

@@ -15,26 +15,32 @@ export class Scope {
   readonly signal: AbortSignal;
   /** When the timeout passes; Infinity without one. */
   readonly deadline: number;
+  readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #remove: () => void;
   /** Whether the timeout passed. */
   timedOut = false;
 
   constructor({ timeout = Infinity, signal }: Pick<CallOptions, "timeout" | "signal">) {
-    const controller = new AbortController();
-    this.signal = controller.signal;
+    this.signal = this.#controller.signal;
     this.deadline = clock() + timeout;
-    if (timeout <= longestDelay) {
-      this.#timer = setTimeout(() => {
-        this.timedOut = true;
-        controller.abort();
-      }, timeout);
-    }
-    const abort = () => controller.abort(signal?.reason);
+    this.restart(timeout);
+    const abort = () => this.#controller.abort(signal?.reason);
     signal?.addEventListener("abort", abort);
     this.#remove = () => signal?.removeEventListener("abort", abort);
     if (signal?.aborted) {
       abort();
+    }
+  }
+
+  /** Ends the time after this many milliseconds from now, instead of when it would have ended. */
+  restart(timeout: number): void {
+    clearTimeout(this.#timer);
+    if (timeout <= longestDelay) {
+      this.#timer = setTimeout(() => {
+        this.timedOut = true;
+        this.#controller.abort();
+      }, timeout);
     }
   }
 

@@ -1,10 +1,10 @@
 import { prepare, type Call, type Failure, type Outcome, type Prepared } from "./call.js";
-import { AnimalStoreError, NetworkError, RateLimitError } from "./errors.js";
+import { AnimalStoreError, NetworkError, RateLimitError, type Origin } from "./errors.js";
 import { newGate, type Gate, type Ticket } from "./gate.js";
 import { checkKey, checkSettings, parseBase, type CallOptions, type ClientOptions } from "./options.js";
 import { isNotConnected, isPermanent } from "./network.js";
 import { uploadTime } from "./pictures.js";
-import { maxResponse, readMeta, readResponse } from "./response.js";
+import { isEventStream, maxResponse, readMeta, readResponse } from "./response.js";
 import { clock, Scope } from "./scope.js";
 import { readAll } from "./streams.js";
 
@@ -15,16 +15,29 @@ import { readAll } from "./streams.js";
  */
 const retryWindow = 23 * 3_600_000;
 
+/** A stream of events that has begun. Whoever reads it must close its time. */
+export interface EventStream {
+  body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  time: Scope;
+  /** The time for the first bytes, in milliseconds. */
+  timeout: number;
+}
+
 /** Sends calls: waits for limits, retries, and knows what a failure means for a change. */
 export interface Transport {
   base: URL;
   gate: Gate;
-  /** Makes a call: sends it until it succeeds or must not be retried. */
+  /**
+   * Makes a call: sends it until it succeeds or must not be retried. The result of one for a
+   * stream is an EventStream, or undefined if a stream can't be used, but long polls can.
+   */
   do<T>(call: Call<T>, options?: CallOptions, within?: Scope): Promise<Outcome<T>>;
+  /** Waits after a stream has ended, for the time that the service asked for and the usual pause. */
+  pauseStream(call: Call<unknown>, scope: Scope, after: number, breaks: number): Promise<void>;
 }
 
 export function newTransport(baseURL: string, apiKey: string, options: ClientOptions): Transport {
-  const { fetch, userAgent, maxAttempts, backoff, maxWait, attemptTimeout, pacing, onWait } = checkSettings(options);
+  const { fetch, userAgent, maxAttempts, backoff, maxWait, attemptTimeout, pacing, onWait, onAttempt } = checkSettings(options);
   const base = parseBase(baseURL);
   checkKey(apiKey);
   const gate = newGate(pacing);
@@ -34,7 +47,9 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
   /** Sends a call once. */
   async function send<T>(k: Prepared<T>, scope: Scope, ticket: Ticket, attempts: number): Promise<Outcome<T> | Failure> {
     const timed = new Scope({ signal: scope.signal, timeout: attemptTimeout + (k.wait ?? 0) + (k.picture ? uploadTime : 0) });
+    const began = clock();
     let response: Response | undefined;
+    let stream: EventStream | undefined;
     try {
       response = await fetch(urlOf(k.path), {
         method: k.method,
@@ -46,27 +61,42 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
         cache: "no-store",
         credentials: "omit",
       });
+      if (k.stream !== undefined && response.body && isEventStream(response)) {
+        gate.received(ticket, response, undefined);
+        stream = { body: response.body, time: timed, timeout: attemptTimeout };
+        return { value: stream as T, next: "", requestId: "" };
+      }
       const [content, error] = await readAll(() => response!.body, maxResponse);
       const problem = timed.timedOut ? late : error ? "reading the body failed" : "";
       const result = await readResponse(k, response, content, problem, base, conceal);
       if (error && scope.signal.aborted) {
         Object.assign(result, { error: scope.error(k), retryable: false });
       }
-      const refusal = "error" in result && result.error instanceof RateLimitError ? result.error : undefined;
+      if ("error" in result && k.stream !== undefined) {
+        result.noStream = result.status < 300 || result.code === "too_many_streams";
+      }
+      const refusal = "error" in result && !result.noStream && result.error instanceof RateLimitError ? result.error : undefined;
       gate.received(ticket, response, refusal);
       return result;
     } catch (error) {
       const failure = noResponse(k, scope, error, timed.timedOut);
+      failure.noStream = k.stream !== undefined && timed.timedOut;
       gate.lost(ticket, !failure.unchanged);
       return failure;
     } finally {
-      timed.close();
-      k.options.readMeta?.(readMeta(response, attempts));
+      if (!stream) {
+        timed.close();
+      }
+      const meta = readMeta(response, attempts);
+      k.options.readMeta?.(meta);
+      const { operation, method } = k;
+      const { status, requestId } = meta;
+      onAttempt({ operation, method, path: base.pathname + k.path, number: attempts, status, requestId, duration: clock() - began });
     }
   }
 
   /** Waits until a call may be retried, or throws the call's error if it may not. */
-  async function pause(k: Prepared<unknown>, scope: Scope, failure: Failure, attempt: number, unresolved: number): Promise<void> {
+  async function pause(k: Call<unknown> & Origin, scope: Scope, failure: Failure, attempt: number, unresolved: number): Promise<void> {
     // In addition to Retry-After, a random part of the whole span, so that clients that
     // failed together don't retry together.
     const wait = failure.after + Math.random() * Math.min(backoff.max, backoff.base * 2 ** (attempt - 1));
@@ -75,7 +105,7 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
       (!failure.retryable && !(k.endless && failure.status >= 500)) ||
       (k.repeat === "harmful" && !failure.unchanged) ||
       (attempt >= maxAttempts && !k.endless) ||
-      failure.after > maxWait ||
+      (failure.status > 0 && failure.after > maxWait) ||
       resume > scope.deadline ||
       resume - unresolved > retryWindow
     ) {
@@ -95,6 +125,13 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
   return {
     base,
     gate,
+
+    async pauseStream(call, scope, after, breaks) {
+      const k = { ...call, request: "GET " + urlOf(call.path) };
+      const error = new NetworkError("the stream ended", k);
+      await pause(k, scope, { error, status: 0, code: "", retryable: true, unchanged: true, after }, breaks, Infinity);
+    },
+
     async do<T>(call: Call<T>, options: CallOptions = {}, within?: Scope): Promise<Outcome<T>> {
       const scope = within ?? new Scope(options);
       let unresolved = Infinity; // when the first possibly successful attempt was sent
@@ -103,16 +140,19 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
         const k = await prepare(call, urlOf(call.path), options, scope);
         for (;;) {
           const most = Math.min(maxWait, retryWindow - clock() + unresolved);
-          const ticket = await gate.enter(scope, k, !!k.wait, most, (ms, reason) => onWait({ operation: k.operation, attempt, for: ms, reason }));
+          const ticket = await gate.enter(scope, k, !!k.wait || k.stream !== undefined, most, (ms, reason) => onWait({ operation: k.operation, attempt, for: ms, reason }));
           const sent = clock();
           attempt++;
           const result = await send(k, scope, ticket, attempt);
           if ("value" in result) {
             return result;
           }
+          if (result.noStream) {
+            return { value: undefined as T, next: "", requestId: "" };
+          }
           if (unresolved < Infinity && settles(k, result)) {
             if (isDone(k, result)) {
-              return { value: undefined as T, next: "" };
+              return { value: undefined as T, next: "", requestId: "" };
             }
             unresolved = Infinity;
           }

@@ -1,5 +1,7 @@
-/** The reasons why a webhook isn't genuine. */
-export type WebhookReason = "no_secret" | "invalid_secret" | "missing_header" | "invalid_header" | "too_old" | "too_new" | "no_match";
+import type { WebhookMessage } from "./types.js";
+
+/** The reasons why a webhook is refused. */
+export type WebhookReason = "no_secret" | "invalid_secret" | "missing_header" | "invalid_header" | "too_old" | "too_new" | "no_match" | "invalid_body";
 
 /** A webhook that isn't genuine, or that can't be verified. */
 export class WebhookError extends Error {
@@ -24,14 +26,14 @@ export const webhookTolerance = 300;
 
 /**
  * Checks that a webhook was sent by someone who knows the secret, within webhookTolerance
- * of now. It throws a WebhookError if not.
+ * of now, and returns its content. It throws a WebhookError if not.
  *
  * @param secrets The secret of the webhook, or several of which one must match: for a
  * receiver of several webhooks, or while an old secret is replaced by a new one.
  * @param body The request's body exactly as received, not decoded and encoded again.
  * @param now The time, by default the current one.
  */
-export async function verifyWebhook(secrets: string | string[], headers: WebhookHeaders, body: string | Uint8Array<ArrayBuffer>, now: Date = new Date()): Promise<void> {
+export async function verifyWebhook(secrets: string | string[], headers: WebhookHeaders, body: string | Uint8Array<ArrayBuffer>, now: Date = new Date()): Promise<WebhookMessage> {
   const keys = [secrets].flat().map(keyOf);
   if (keys.length === 0) {
     throw new WebhookError("no_secret");
@@ -52,11 +54,23 @@ export async function verifyWebhook(secrets: string | string[], headers: Webhook
       const value = signature.startsWith("v1,") ? decodeBase64(signature.slice(3)) : undefined;
       // crypto.subtle compares in constant time.
       if (value !== undefined && (await crypto.subtle.verify("HMAC", imported, value, signed))) {
-        return;
+        return messageIn(body);
       }
     }
   }
   throw new WebhookError("no_match");
+}
+
+function messageIn(body: string | Uint8Array<ArrayBuffer>): WebhookMessage {
+  try {
+    const message = JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body));
+    if (message.type && message.data) {
+      return message;
+    }
+  } catch {
+    // refused below
+  }
+  throw new WebhookError("invalid_body");
 }
 
 function keyOf(secret: string): Uint8Array<ArrayBuffer> {

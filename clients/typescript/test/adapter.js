@@ -2,15 +2,16 @@
 import { createInterface } from "node:readline";
 import * as store from "../dist/index.js";
 
-/** Clients by name, with the waits that weren't reported yet. */
+/** Clients by name, with the waits and attempts that weren't reported yet. */
 const clients = new Map();
 
 function newClient(name, args) {
   const waits = [];
+  const attempts = [];
   const { baseURL, apiKey, backoffBase, backoffMax, ...options } = args;
   const onWait = (wait) => waits.push({ ...wait, reason: describe(wait.reason) });
-  const client = new store.Client(baseURL, apiKey, { ...options, backoff: { base: backoffBase, max: backoffMax }, onWait });
-  clients.set(name, { client, waits });
+  const client = new store.Client(baseURL, apiKey, { ...options, backoff: { base: backoffBase, max: backoffMax }, onWait, onAttempt: (attempt) => attempts.push(attempt) });
+  clients.set(name, { client, waits, attempts });
 }
 
 /** Collects the entries of a list into entries, at most n of them unless n is 0. */
@@ -121,7 +122,7 @@ async function carryOut(command) {
         reply.result = describeLimit(known.client.rateLimit);
         break;
       case "verifyWebhook":
-        await store.verifyWebhook(args.secrets, args.headers, args.body, new Date(args.now * 1000));
+        reply.result = await store.verifyWebhook(args.secrets, args.headers, args.body, new Date(args.now * 1000));
         break;
       default:
         reply.result = await call(known.client, what, args, callOptions, n, entries);
@@ -134,6 +135,7 @@ async function carryOut(command) {
   }
   clearTimeout(timer);
   reply.waits = known?.waits.splice(0);
+  reply.attempts = known?.attempts.splice(0);
   return reply;
 }
 

@@ -31,10 +31,11 @@ class Session:
 
     def __init__(self, args: dict[str, Any], kind: type[a.Client] | type[a.AsyncClient]) -> None:
         self.waits: list[object] = []
+        self.attempts: list[object] = []
         # Without the proxies of the environment. Reading certificates takes longer than a call.
         new_http = httpx.Client if kind is a.Client else httpx.AsyncClient
         http: Any = new_http(trust_env=False, verify=CERTIFICATES)
-        options: dict[str, Any] = {"http_client": http, "on_wait": self.on_wait}
+        options: dict[str, Any] = {"http_client": http, "on_wait": self.on_wait, "on_attempt": self.on_attempt}
         for name in ("userAgent", "maxAttempts", "pacing"):
             if args.get(name) is not None:
                 options[snake(name)] = args[name]
@@ -47,16 +48,30 @@ class Session:
     def on_wait(self, wait: a.Wait) -> None:
         self.waits.append(
             {
-                "operation": wait.operation,
+                "operation": camel(wait.operation),
                 "attempt": wait.attempt,
                 "for": wait.seconds * 1000,
                 "reason": describe(wait.reason),
             }
         )
 
-    def take_waits(self) -> list[object]:
-        waits, self.waits = self.waits, []
-        return waits
+    def on_attempt(self, attempt: a.CallAttempt) -> None:
+        self.attempts.append(
+            {
+                "operation": camel(attempt.operation),
+                "method": attempt.method,
+                "path": attempt.path,
+                "number": attempt.number,
+                "status": attempt.status,
+                "requestId": attempt.request_id,
+                "duration": attempt.seconds * 1000,
+            }
+        )
+
+    def take_reports(self) -> tuple[list[object], list[object]]:
+        reports = self.waits, self.attempts
+        self.waits, self.attempts = [], []
+        return reports
 
 
 sessions: dict[str, Session] = {}
@@ -76,6 +91,11 @@ INPUTS: dict[str, tuple[str, Callable[[object], object]]] = {
 
 def snake(name: str) -> str:
     return "".join("_" + c.lower() if c.isupper() else c for c in name)
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)
 
 
 def arguments(command: Command, meta: a.Meta, cancel: a.CancelToken | None) -> tuple[list[object], dict[str, Any]]:
@@ -170,8 +190,10 @@ def describe(e: BaseException) -> dict[str, Any]:
     for name in ("code", "message", "status", "request_id", "operation", "request", "window", "limit", "reason"):
         value = getattr(e, name, None)
         if value or (name in ("limit", "window") and value is not None):
-            first, *rest = name.split("_")
-            described[first + "".join(part.title() for part in rest)] = value
+            described[camel(name)] = value
+    if operation := getattr(e, "operation", ""):
+        described["operation"] = camel(operation)
+        described["text"] = text.replace(operation, camel(operation))
     if isinstance(e, a.RateLimitError):
         described["reset"] = int(e.reset.timestamp()) if e.reset else None
         described["retryAfter"] = e.retry_after * 1000
@@ -180,10 +202,12 @@ def describe(e: BaseException) -> dict[str, Any]:
 
 def reply(command: Command, meta: a.Meta, result: object, error: BaseException | None) -> None:
     session = sessions.get(command.get("client", ""))
+    waits, attempts = session.take_reports() if session else ([], [])
     form: dict[str, Any] = {
         "id": command["id"],
         "result": result_of(result),
-        "waits": session.take_waits() if session else [],
+        "waits": waits,
+        "attempts": attempts,
         "meta": {
             "status": meta.status,
             "etag": meta.etag,

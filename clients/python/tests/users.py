@@ -6,6 +6,7 @@ from __future__ import annotations
 from animalstore import (
     UNSET,
     AsyncClient,
+    CallAttempt,
     CancelToken,
     Client,
     EventsExpiredError,
@@ -14,6 +15,7 @@ from animalstore import (
     NewPet,
     NewWebhook,
     Pet,
+    PetEvent,
     PetPatch,
     PetStatus,
     RateLimitError,
@@ -39,11 +41,10 @@ def mirror(client: Client) -> dict[int, Pet]:
     pets = {pet.id: pet for pet in client.list_pets(status="available", page_size=50)}
     try:
         for event in client.events(after=position, types=["pet.*"]):
-            pet = Pet.from_json(event.data)
             if event.type == "pet.deleted":
-                pets.pop(pet.id, None)
-            else:
-                pets[pet.id] = pet
+                pets.pop(event.data.id, None)
+            elif isinstance(event, PetEvent):
+                pets[event.data.id] = event.data
     except EventsExpiredError:
         return mirror(client)
     return pets
@@ -61,12 +62,27 @@ def never_expires(client: Client, key_id: int) -> bool:
 
 def receive(client: Client, headers: dict[str, str], body: bytes) -> None:
     created = client.create_webhook(NewWebhook(url="https://example.com/hook"))
-    webhook.verify([created.secret, "whsec_b2xk"], headers, body)
+    message = webhook.verify([created.secret, "whsec_b2xk"], headers, body)
+    if message.type == "order.created":
+        print(message.data.pet_id, message.timestamp)
+
+
+def log(attempt: CallAttempt) -> None:
+    print(attempt.operation, attempt.method, attempt.path, attempt.status, attempt.seconds, attempt.request_id)
+
+
+def logged(url: str, key: str) -> Client:
+    return Client(url, key, on_attempt=log)
 
 
 def mistakes(client: Client) -> None:
     client.list_pets(status="gone")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.create_pet(NewPet(name="Rex"))  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     client.create_pet(NewPet("Rex", 7), if_match="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    for event in client.events():
+        if event.type == "pet.created":
+            event.data.pet_id  # type: ignore[attr-defined]  # noqa: B018  # pyright: ignore
+    client.create_pet({"name": "Rex"})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    client.list_pets({"status": "sold"})  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
     client.get_pet("7")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.get_order(7).statuss  # type: ignore[attr-defined]  # noqa: B018  # pyright: ignore

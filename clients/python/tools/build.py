@@ -1,6 +1,6 @@
 """Builds the package: python tools/build.py OUT
 
-OUT/source gets the sources with the generated files, and OUT the wheel and the source
+OUT/source gets the sources with the version, and OUT the wheel and the source
 archive. The same commit gives the same bytes if SOURCE_DATE_EPOCH is set."""
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import shutil
 from pathlib import Path
 
 from flit_core import buildapi  # type: ignore[import-untyped]
-from generate import generate
 
 HERE = Path(__file__).resolve().parent.parent
 ROOT = HERE.parent.parent
@@ -26,7 +25,6 @@ def prepare(source: Path, version: str) -> None:
     package = source / "src" / "animalstore"
     shutil.copytree(HERE / "src" / "animalstore", package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "_version.py").write_text(f'__version__ = "{version}"\n', "utf-8")
-    generate(ROOT / "openapi" / "openapi.yaml", package)
 
 
 def pep440(version: str) -> str:

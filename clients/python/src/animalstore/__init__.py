@@ -11,7 +11,7 @@ await. Both wait when the service tells them to, retry temporary failures, and n
 a change twice that you requested once.
 """
 
-from . import webhook
+from . import _models, webhook
 from ._async_client import DEFAULT_GRACE, AsyncClient
 from ._client import Client
 from ._errors import (
@@ -31,6 +31,7 @@ from ._errors import (
 from ._json import UNSET, Unset
 from ._models import *  # noqa: F403
 from ._options import (
+    CallAttempt,
     CallOptions,
     CancelToken,
     ChangeOptions,
@@ -51,6 +52,7 @@ __all__ = [
     "AnimalStoreError",
     "AsyncClient",
     "BaseURLError",
+    "CallAttempt",
     "CallCancelledError",
     "CallOptions",
     "CallTimeoutError",
@@ -77,3 +79,4 @@ __all__ = [
     "__version__",
     "webhook",
 ]
+__all__ += _models.__all__

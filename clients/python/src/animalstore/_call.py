@@ -1,19 +1,22 @@
 from __future__ import annotations
 
 import enum
+import functools
 import json
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from ._errors import AnimalStoreError, CallCancelledError, CallTimeoutError, InvalidArgumentError
 from ._json import encode
 from ._options import FOREVER, AllOptions, CallOptions
 
 T = TypeVar("T")
+R = TypeVar("R")
+P = ParamSpec("P")
 
 
 class Repeat(enum.Enum):
@@ -53,6 +56,9 @@ class Call(Generic[T]):
     """Added to the timeout of each attempt."""
     decode_image: Callable[[str, bytes], T] | None = None
     """Gets the type and the bytes of an image."""
+    stream: str | None = None
+    """The response is a stream of events after the one with this id, or if that is "", from
+    where the path says."""
 
     options: AllOptions = field(default_factory=AllOptions)
     request: str = ""
@@ -64,6 +70,10 @@ class Call(Generic[T]):
     idempotency_key: str = ""
     deadline: float = FOREVER
     """By time.monotonic()."""
+    attempt: int = 0
+    """The number of the latest attempt."""
+    request_id: str = ""
+    """Of the latest response."""
     result: Any = None
     next: str = ""
     """For a list, the path of the next page."""
@@ -93,9 +103,11 @@ class Call(Generic[T]):
     def _check_options(self) -> None:
         """Refuses an option that would have no effect, because the caller relies on it."""
         o = self.options
+        if not re.fullmatch(r"(/[a-z]+|/-?[0-9]+)+", self.path.partition("?")[0]):
+            raise self._invalid("an id is missing, or isn't an integer")
         for name in o:
             if name not in AllOptions.__optional_keys__:
-                raise TypeError(f"{self.operation} has no option {name!r}")
+                raise TypeError(f"{self.operation} has no argument {name!r}")
         for name in ("if_match", "if_none_match", "idempotency_key"):
             if not re.fullmatch(r"[ -~]*", str(o.get(name, ""))):
                 raise self._invalid(f"{name} must be plain ASCII, without line breaks")
@@ -108,6 +120,8 @@ class Call(Generic[T]):
         unmatched = o.get("if_none_match")
         if unmatched and self.changes and not (self.creates and unmatched == "*"):
             raise self._invalid("If-None-Match is only for reads, and * for put_category")
+        if self.endless and unmatched:
+            raise self._invalid("if_none_match can't be followed")
         if not self.is_list and ("cursor" in o or "one_page" in o):
             raise self._invalid("cursor and one_page are only for lists")
         if not (o.get("timeout") or 0) >= 0:
@@ -132,6 +146,10 @@ class Call(Generic[T]):
     def headers(self) -> dict[str, str]:
         """The headers of the request, without the credential."""
         o, headers = self.options, {"Accept": "application/json"}
+        if self.stream is not None:
+            headers["Accept"] = "text/event-stream"
+        if self.stream:
+            headers["Last-Event-ID"] = self.stream
         if self.decode_image:
             headers["Accept"] = "image/*, application/json"  # errors are JSON
         if self.content_type:
@@ -146,3 +164,39 @@ class Call(Generic[T]):
         if self.repeat is Repeat.REPLAYED:
             headers["Idempotency-Key"] = self.idempotency_key
         return headers
+
+
+def check_id(operation: str, value: object) -> None:
+    """Refuses an id that is missing where it isn't part of the path."""
+    if not isinstance(value, int):
+        raise InvalidArgumentError(f"the id must be an integer, not {value!r}", operation=operation)
+
+
+def check_model(operation: str, model: type[object], value: object) -> None:
+    """Refuses a dict where a model is needed, and says what to write."""
+    if isinstance(value, model):
+        return
+    given = as_arguments(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else "…"
+    message = f"this needs a model: write {model.__name__}({given})"
+    raise InvalidArgumentError(message, operation=operation)
+
+
+def as_arguments(fields: Mapping[str, object]) -> str:
+    """Returns fields as they are written in a call."""
+    names = [re.sub("([A-Z])", r"_\1", name).lower() for name in fields]
+    return ", ".join(f"{name}={value!r}" for name, value in zip(names, fields.values(), strict=True))
+
+
+def by_name(method: Callable[P, R]) -> Callable[P, R]:
+    """Makes a method that takes its arguments by name say so when it gets a dict."""
+
+    @functools.wraps(method)
+    def checked(*args: P.args, **named: P.kwargs) -> R:
+        for value in args[1:]:
+            if isinstance(value, Mapping):
+                fields = as_arguments(cast("Mapping[str, object]", value))
+                message = f"pass the fields by name: write {fields}"
+                raise InvalidArgumentError(message, operation=method.__name__)
+        return method(*args, **named)
+
+    return checked

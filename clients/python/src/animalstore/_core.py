@@ -26,8 +26,8 @@ from ._errors import (
 )
 from ._gate import Admit, Gate, Ticket
 from ._headers import first, http_date, read_rate_limit
-from ._options import CallOptions, CancelToken, Settings, Wait
-from ._response import Failure, Reader, Received
+from ._options import CallAttempt, CallOptions, CancelToken, Settings, Wait
+from ._response import Failure, Reader, Received, read_meta
 
 T = TypeVar("T")
 
@@ -51,6 +51,34 @@ class Exchange:
     content: bytes | None
     timeout: float
     cancel: CancelToken | None
+    stream: bool = False
+    """Leave a stream of events open, and don't read it."""
+
+
+@dataclass
+class Opened:
+    """A stream of events that has begun."""
+
+    received: Received
+    stream: Any
+    """What the runner reads it with."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """Wait for the next bytes of a stream. The outcome is b"" at its end, or None if nothing
+    arrived in time."""
+
+    stream: Any
+    timeout: float
+    cancel: CancelToken | None
+
+
+@dataclass(frozen=True)
+class Close:
+    """Close a stream."""
+
+    stream: Any
 
 
 @dataclass(frozen=True)
@@ -76,7 +104,7 @@ class Lost:
     """A retry would fail in the same way."""
 
 
-Steps = Generator[Exchange | Pause, Received | Lost | None, T]
+Steps = Generator[Exchange | Pause | Read | Close, Received | Lost | Opened | bytes | None, T]
 """A running call."""
 
 
@@ -96,7 +124,8 @@ class Core:
         self._credential = credential
 
     def call(self, call: Call[T], options: CallOptions, deadline: float | None = None) -> Steps[T]:
-        """Makes a call: sends it until it succeeds or must not be retried."""
+        """Makes a call: sends it until it succeeds or must not be retried. The result of one
+        for a stream is the stream, or None if a stream can't be used, but long polls can."""
         call.prepare(self.base_url + call.path, options, deadline)
         unresolved: float | None = None  # when the first possibly successful attempt was sent
         attempt = 0
@@ -108,11 +137,14 @@ class Core:
                 e.outcome_unknown = unresolved is not None
                 raise
             sent = time.monotonic()
+            call.attempt = attempt
             if meta := options.get("meta"):
                 meta.attempts = attempt
             failure = yield from self._attempt(call, ticket)
             if failure is None:
                 return cast(T, call.result)
+            if failure.no_stream:
+                return cast(T, None)
             if unresolved is not None and settles(call, failure):
                 if call.method == "DELETE" and failure.code in ("pet_not_found", "photo_not_found"):
                     return cast(T, None)  # the earlier attempt removed it
@@ -133,7 +165,7 @@ class Core:
         while True:
             if interruption := call.interruption():
                 raise interruption
-            admission = self.gate.admit(call.wait > 0, call.left())
+            admission = self.gate.admit(call.wait > 0 or call.stream is not None, call.left())
             if isinstance(admission, Admit):
                 return admission.ticket
             if admission.limit:
@@ -152,30 +184,59 @@ class Core:
         headers = {**self._credential(), **call.headers()}
         url = self.base_url + call.path
         limit = min(timeout, call.left())
+        cancel, streams = call.options.get("cancel"), call.stream is not None
+        began = time.monotonic()
         try:
-            got = yield Exchange(call.method, url, headers, call.content, limit, call.options.get("cancel"))
+            got = yield Exchange(call.method, url, headers, call.content, limit, cancel, streams)
         except BaseException:  # the caller has left
             self.gate.return_lost(ticket)
             raise
+        if isinstance(got, Opened):
+            read_meta(call, got.received)
+            call.result = got.stream
+            self._return_received(ticket, got.received, None)
+            self._report_attempt(call, got.received.status, began)
+            return None
         if isinstance(got, Received):
             failure = self._reader.read(call, got)
             interruption = interrupted(call, got.timed_out and limit < timeout)
             if failure and got.broken and interruption:
                 failure.error, failure.retryable = interruption, False
-            self.gate.return_received(
-                ticket,
-                got.status,
-                read_rate_limit(got.headers),
-                http_date(first(got.headers, "Date")),
-                failure.limit if failure else None,
-            )
+            self._return_received(ticket, got, failure)
+            self._report_attempt(call, got.status, began)
             return failure
         assert isinstance(got, Lost)
         if got.unsent:
             self.gate.return_unsent(ticket)
         else:
             self.gate.return_lost(ticket)
+        self._report_attempt(call, 0, began)
         return no_response(call, got, interrupted(call, got.timed_out and limit < timeout))
+
+    def _return_received(self, ticket: Ticket, got: Received, failure: Failure | None) -> None:
+        self.gate.return_received(
+            ticket,
+            got.status,
+            read_rate_limit(got.headers),
+            http_date(first(got.headers, "Date")),
+            failure.limit if failure else None,
+        )
+
+    def _report_attempt(self, call: Call[T], status: int, began: float) -> None:
+        if self.settings.on_attempt:
+            path, request_id = urlsplit(self.base_url).path + call.path, call.request_id if status else ""
+            seconds = time.monotonic() - began
+            self.settings.on_attempt(
+                CallAttempt(call.operation, call.method, path, call.attempt, status, request_id, seconds)
+            )
+
+    def pause_stream(self, call: Call[T], after: float, breaks: int) -> Steps[None]:
+        """Waits after a stream has ended, for the time that the service asked for and the
+        usual pause."""
+        ended = NetworkError("the stream ended", operation=call.operation, request=call.request)
+        error = yield from self._pause(call, Failure(ended, retryable=True, after=after), breaks, None)
+        if error:
+            raise error
 
     def _pause(
         self, call: Call[T], failure: Failure, attempt: int, unresolved: float | None
@@ -189,7 +250,7 @@ class Core:
         if attempt >= settings.max_attempts and not call.endless:
             error.attempts = attempt
             return error
-        if failure.after > settings.longest_wait:
+        if failure.status and failure.after > settings.longest_wait:  # otherwise a stream has ended
             return error
         wait = failure.after + self._jitter(attempt)
         if wait > call.left():
@@ -226,7 +287,7 @@ def settles(call: Call[Any], failure: Failure) -> bool:
         return True  # otherwise it would have repeated the earlier response
     # Ids are never reused, so a pet that can't be removed now wasn't removed before. A
     # revoked key remains, with another ETag.
-    return call.method == "DELETE" and (call.operation, failure.code) != ("revokeKey", "precondition_failed")
+    return call.method == "DELETE" and (call.operation, failure.code) != ("revoke_key", "precondition_failed")
 
 
 def interrupted(call: Call[Any], by_deadline: bool) -> AnimalStoreError | None:
@@ -244,7 +305,8 @@ def no_response(call: Call[Any], lost: Lost, interruption: AnimalStoreError | No
     reason = NOT_IN_TIME if lost.timed_out else str(lost.error) or type(lost.error).__name__
     error = NetworkError(reason, operation=call.operation, request=call.request)
     error.__cause__ = lost.error
-    return Failure(error, retryable=not lost.permanent, unchanged=lost.unsent)
+    no_stream = call.stream is not None and lost.timed_out
+    return Failure(error, retryable=not lost.permanent, unchanged=lost.unsent, no_stream=no_stream)
 
 
 def check_key(api_key: str) -> None:
@@ -287,6 +349,6 @@ def path_with(path: str, query: Mapping[str, str | int | Sequence[int] | None]) 
     return f"{path}?{urlencode(values)}" if values else path
 
 
-def pet_not_found(request: str, pet_id: int) -> ServiceError:
+def pet_not_found(call: Call[Any], pet_id: int) -> ServiceError:
     message = f"there is no pet with id {pet_id}"
-    return ServiceError("pet_not_found", message, 0, "", operation="findPet", request=request)
+    return ServiceError("pet_not_found", message, 404, call.request_id, operation=call.operation, request=call.request)

@@ -14,7 +14,7 @@ class AnimalStoreError(Exception):
     """The base class of all errors of a client."""
 
     operation: str
-    """The operation that was called, such as createPet."""
+    """The method that was called, such as create_pet."""
     request: str
     """Its HTTP method and full URL, or "" if there was no request."""
     attempts: int
@@ -35,7 +35,9 @@ class AnimalStoreError(Exception):
         self.hint = ""
 
     def __str__(self) -> str:
-        text = ": ".join(part for part in (self.operation, self.request, self._describe()) if part)
+        text = f"{self.operation}: {self._describe()}" if self.operation else self._describe()
+        if self.request:
+            text += f" ({self.request})"
         if self.attempts > 1:
             text += f" (after {self.attempts} attempts)"
         text += self.hint
@@ -69,7 +71,8 @@ class ServiceError(AnimalStoreError):
 
     def _describe(self) -> str:
         number = f" (request {self.request_id})" if self.status >= 500 and self.request_id else ""
-        return f"{self.code}: {self.message}{number}"
+        status = f"{self.status} " if self.status else ""
+        return f"{status}{self.code}: {self.message}{number}"
 
 
 class EventsExpiredError(ServiceError):

@@ -10,7 +10,7 @@ from ._core import Core, Steps, path_with
 from ._errors import AnimalStoreError, InvalidArgumentError, ResponseError
 from ._headers import decimal, query_value
 from ._json import list_of
-from ._models import Event
+from ._models import Event, read_event
 from ._options import CallOptions, ListOptions
 
 T = TypeVar("T")
@@ -49,12 +49,14 @@ class Pages(Generic[T]):
         self.more = self._at != "" and not self._one_page
         return page
 
+    def close(self) -> Steps[None]:
+        """Releases what is kept between two pages."""
+        yield from ()
+
     def _request(self, path: str, endless: bool = False, wait: float = 0.0) -> Steps[tuple[list[T], Call[list[T]]]]:
         """Requests a page. Conditions are only for the first one, and the timeout is for
         all of them together."""
-        timeout = self._options.get("timeout")
-        if timeout is not None and self._deadline is None:
-            self._deadline = time.monotonic() + timeout
+        self._start()
         options = self._options
         if self._started:
             options = cast(CallOptions, {name: one for name, one in options.items() if name != "if_none_match"})
@@ -62,6 +64,12 @@ class Pages(Generic[T]):
         page = yield from self._core.call(call, options, self._deadline)
         self._started = True
         return page, call
+
+    def _start(self) -> None:
+        """Starts the time for the whole list."""
+        timeout = self._options.get("timeout")
+        if timeout is not None and self._deadline is None:
+            self._deadline = time.monotonic() + timeout
 
 
 @dataclass(frozen=True)
@@ -95,20 +103,16 @@ class EventsQuery:
 
 
 class EventPages(Pages[Event]):
-    """The events so far, or with `follow` also those to come."""
+    """The events so far."""
 
-    def __init__(self, core: Core, operation: str, query: EventsQuery, follow: bool, options: CallOptions) -> None:
-        super().__init__(core, operation, "/events", {}, Event.from_json, cast(ListOptions, options))
-        if follow and query.backwards:
-            message = "before and newest read backwards, so they can't be followed"
-            raise InvalidArgumentError(message, operation=operation)
+    _endless = False
+
+    def __init__(self, core: Core, operation: str, query: EventsQuery, options: CallOptions) -> None:
+        super().__init__(core, operation, "/events", {}, read_event, cast(ListOptions, options))
         self._query = query.values(operation, PAGE_SIZE)
         self._find_latest = query.latest
         self._backwards = query.backwards
-        self._follow = follow
         self._failure: AnimalStoreError | None = None
-        if follow:
-            self._query["wait"] = EVENTS_WAIT
         self._at = path_with("/events", self._query)
 
     def fetch(self) -> Steps[list[Event]]:
@@ -120,18 +124,18 @@ class EventPages(Pages[Event]):
             self._query["after"] = yield from self.latest_id()
             self._at = path_with("/events", self._query)
             self._find_latest = False
-        page, call = yield from self._request(self._at, self._follow, EVENTS_WAIT if self._follow else 0.0)
+        page, call = yield from self._request(self._at)
         if not call.next and not self._backwards:
             # The loop gets the events of this page before the error.
             self._failure = no_link(call, "the response has no link to the next events")
             return page
-        self.more = call.next != "" and (self._follow or self._backwards or call.next != self._at)
+        self.more = call.next != "" and (self._backwards or call.next != self._at)
         self._at = call.next
         return page
 
     def latest_id(self) -> Steps[int]:
         """Requests the id of the newest event."""
-        _, call = yield from self._request("/events?after=latest&limit=1", self._follow)
+        _, call = yield from self._request("/events?after=latest&limit=1", self._endless)
         newest = decimal(query_value(call.next, "after"))
         if newest is None:
             raise no_link(call, "the response has no link to the next events")

@@ -54,13 +54,33 @@ class Wait:
     """A pause that a call is about to make."""
 
     operation: str
-    """Such as createPet."""
+    """The method that was called, such as create_pet."""
     attempt: int
     """The number of attempts so far."""
     seconds: float
     reason: AnimalStoreError
     """A RateLimitError for a limit, otherwise the error of the attempt that will be
     retried."""
+
+
+@dataclass(frozen=True)
+class CallAttempt:
+    """A request that was sent, and its response. It contains neither the key nor bodies."""
+
+    operation: str
+    """The method that was called, such as create_pet."""
+    method: str
+    """Of HTTP."""
+    path: str
+    """With the query."""
+    number: int
+    """1 for the first attempt of a call."""
+    status: int
+    """Of HTTP; 0 without a response."""
+    request_id: str
+    """Identifies the request in the server's log."""
+    seconds: float
+    """Until the end of the response, or until a stream of events began."""
 
 
 class CancelToken:
@@ -172,6 +192,7 @@ class Settings:
     attempt_timeout: float
     pacing: bool
     on_wait: Callable[[Wait], None] | None
+    on_attempt: Callable[[CallAttempt], None] | None
     longest_wait: float = field(init=False)
 
     def __post_init__(self) -> None:

@@ -28,8 +28,8 @@ def upload(pet_id: int, picture: bytes | BinaryIO) -> Call[Photo]:
     content = picture if isinstance(picture, bytes) else picture.read(MAX_UPLOAD + 1)
     if len(content) > MAX_UPLOAD:
         message = f"the picture must have at most {MAX_UPLOAD} bytes: make it smaller"
-        raise ServiceError("payload_too_large", message, 0, "", operation="addPhoto", request="")
-    call = Call("addPhoto", "POST", f"/pets/{pet_id}/photos", Photo.from_json, repeat=Repeat.REPLAYED)
+        raise ServiceError("payload_too_large", message, 0, "", operation="add_photo", request="")
+    call = Call("add_photo", "POST", f"/pets/{pet_id}/photos", Photo.from_json, repeat=Repeat.REPLAYED)
     call.content, call.content_type, call.extra_time = content, detect(content), UPLOAD_TIME
     return call
 

@@ -65,6 +65,8 @@ class Failure:
     """From Retry-After."""
     limit: Limit | None = None
     """The limit that a 429 reported."""
+    no_stream: bool = False
+    """A stream can't be used, but long polls can."""
 
 
 class Reader:
@@ -103,6 +105,8 @@ class Reader:
         failure.status, failure.after = status, retry_after(got.headers)
         if status == 429:
             rate_limited(failure, got)
+        if call.stream is not None and (status < 300 or failure.code == "too_many_streams"):
+            failure.no_stream, failure.limit = True, None  # other requests are still allowed
         return failure
 
     def _read_success(self, call: Call[Any], got: Received) -> Failure | None:
@@ -154,7 +158,7 @@ class Reader:
                 code,
                 self._conceal(message),
                 got.status,
-                excerpt(first(got.headers, "X-Request-Id")),
+                call.request_id,
                 operation=call.operation,
                 request=call.request,
             ),
@@ -198,6 +202,7 @@ class Reader:
 
 
 def read_meta(call: Call[Any], got: Received) -> None:
+    call.request_id = excerpt(first(got.headers, "X-Request-Id"))
     if meta := call.options.get("meta"):
         meta.status = got.status
         meta.etag = first(got.headers, "ETag")

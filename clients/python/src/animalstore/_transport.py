@@ -8,12 +8,15 @@ import ssl
 import threading
 import time
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import httpx
 
-from ._core import NOT_IN_TIME, Exchange, Lost, Pause, Steps
+from ._core import NOT_IN_TIME, Close, Exchange, Lost, Opened, Pause, Read, Steps
+from ._headers import media_type
+from ._options import CancelToken
 from ._response import MAX_RESPONSE, Received
 
 T = TypeVar("T")
@@ -39,14 +42,18 @@ class Runner:
             self.http.close()
 
     def run(self, steps: Steps[T]) -> T:
-        outcome: Received | Lost | None = None
+        outcome: Received | Lost | Opened | bytes | None = None
         try:
             while True:
                 step = steps.send(outcome)
+                outcome = None
                 if isinstance(step, Exchange):
                     outcome = self._exchange(step)
+                elif isinstance(step, Read):
+                    outcome = step.stream.read(step.timeout, step.cancel)
+                elif isinstance(step, Close):
+                    step.stream.close()
                 else:
-                    outcome = None
                     self._pause(step)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
@@ -58,14 +65,14 @@ class Runner:
         with listening(pause, woken):
             woken.wait(min(pause.seconds, threading.TIMEOUT_MAX))
 
-    def _exchange(self, exchange: Exchange) -> Received | Lost:
+    def _exchange(self, exchange: Exchange) -> Received | Lost | Opened:
         cancel = exchange.cancel
         if cancel is None:
             return self._send(exchange)
         # Nothing can interrupt a thread that waits for a response. So another one waits,
         # and a call that is cancelled leaves it behind.
         ended = threading.Event()
-        outcome: Future[Received | Lost] = Future()
+        outcome: Future[Received | Lost | Opened] = Future()
         outcome.add_done_callback(lambda _: ended.set())
 
         def work() -> None:
@@ -77,9 +84,12 @@ class Runner:
         with cancel.listening(ended.set):
             threading.Thread(target=work, name="animalstore-call", daemon=True).start()
             ended.wait()
-        return outcome.result() if outcome.done() else Lost(None)
+        if outcome.done():
+            return outcome.result()
+        outcome.add_done_callback(discard)
+        return Lost(None)
 
-    def _send(self, exchange: Exchange) -> Received | Lost:
+    def _send(self, exchange: Exchange) -> Received | Lost | Opened:
         deadline = time.monotonic() + exchange.timeout
         request = request_of(exchange)
         try:
@@ -87,6 +97,9 @@ class Runner:
         except httpx.RequestError as e:
             return lost(e)
         got = Received(response.status_code, response.headers, b"")
+        if is_stream(exchange, got):
+            request.extensions["timeout"]["read"] = None
+            return Opened(got, Stream(response))
         # A timeout of httpx is for each read. The body gets what is left of the time.
         request.extensions["timeout"]["read"] = max(deadline - time.monotonic(), 0.001)
         try:
@@ -118,14 +131,18 @@ class AsyncRunner:
             await self.http.aclose()
 
     async def run(self, steps: Steps[T]) -> T:
-        outcome: Received | Lost | None = None
+        outcome: Received | Lost | Opened | bytes | None = None
         try:
             while True:
                 step = steps.send(outcome)
+                outcome = None
                 if isinstance(step, Exchange):
                     outcome = await self._exchange(step)
+                elif isinstance(step, Read):
+                    outcome = await step.stream.read(step.timeout, step.cancel)
+                elif isinstance(step, Close):
+                    await step.stream.close()
                 else:
-                    outcome = None
                     await self._pause(step)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
@@ -137,7 +154,7 @@ class AsyncRunner:
         with listening(pause, woken):
             await asyncio.wait({woken.future}, timeout=pause.seconds)
 
-    async def _exchange(self, exchange: Exchange) -> Received | Lost:
+    async def _exchange(self, exchange: Exchange) -> Received | Lost | Opened:
         woken = Alarm()
         sending = asyncio.ensure_future(self._send(exchange))
         try:
@@ -154,12 +171,16 @@ class AsyncRunner:
                 sending.cancel()
                 await asyncio.wait({sending})
 
-    async def _send(self, exchange: Exchange) -> Received | Lost:
+    async def _send(self, exchange: Exchange) -> Received | Lost | Opened:
+        request = request_of(exchange)
         try:
-            response = await self.http.send(request_of(exchange), stream=True, auth=None, follow_redirects=False)
+            response = await self.http.send(request, stream=True, auth=None, follow_redirects=False)
         except httpx.RequestError as e:
             return lost(e)
         got = Received(response.status_code, response.headers, b"")
+        if is_stream(exchange, got):
+            request.extensions["timeout"]["read"] = None
+            return Opened(got, AsyncStream(response))
         try:
             async for chunk in response.aiter_bytes():
                 got.body += chunk
@@ -170,6 +191,79 @@ class AsyncRunner:
         finally:
             await response.aclose()
         return got
+
+
+class Stream:
+    """A response that is read as it arrives. Another thread reads it, because nothing can
+    interrupt one that waits."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self._chunks: SimpleQueue[bytes | None] = SimpleQueue()
+        self._taken = threading.Semaphore(0)
+        self._closed = False
+        threading.Thread(target=self._work, name="animalstore-stream", daemon=True).start()
+
+    def _work(self) -> None:
+        with suppress(httpx.HTTPError, httpx.StreamError, OSError):
+            for chunk in self._response.iter_bytes():
+                self._chunks.put(chunk)
+                self._taken.acquire()
+                if self._closed:
+                    break
+        self._chunks.put(b"")
+        self._response.close()
+
+    def read(self, timeout: float, cancel: CancelToken | None) -> bytes | None:
+        with ExitStack() as stack:
+            if cancel:
+                stack.enter_context(cancel.listening(lambda: self._chunks.put(None)))
+            try:
+                chunk = self._chunks.get(timeout=timeout)
+            except Empty:
+                return None
+        self._taken.release()
+        return chunk
+
+    def close(self) -> None:
+        self._closed = True
+        self._taken.release()
+        connection = self._response.extensions.get("network_stream")
+        waiting = connection.get_extra_info("socket") if connection else None
+        if waiting:
+            with suppress(OSError):
+                waiting.shutdown(socket.SHUT_RDWR)  # wakes the thread
+
+
+class AsyncStream:
+    """A response that is read as it arrives."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self._chunks = response.aiter_bytes()
+
+    async def read(self, timeout: float, cancel: CancelToken | None) -> bytes | None:
+        woken = Alarm()
+        reading = asyncio.ensure_future(anext(self._chunks, b""))
+        try:
+            with ExitStack() as stack:
+                if cancel:
+                    stack.enter_context(cancel.listening(woken.set))
+                ending: set[asyncio.Future[Any]] = {reading, woken.future}
+                await asyncio.wait(ending, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if not reading.done():
+                return None
+            try:
+                return reading.result()
+            except httpx.HTTPError:
+                return b""
+        finally:
+            if not reading.done():
+                reading.cancel()
+                await asyncio.wait({reading})
+
+    async def close(self) -> None:
+        await self._response.aclose()
 
 
 class Alarm:
@@ -207,6 +301,16 @@ def request_of(exchange: Exchange) -> httpx.Request:
         content=exchange.content,
         extensions={"timeout": timeout},
     )
+
+
+def is_stream(exchange: Exchange, got: Received) -> bool:
+    return exchange.stream and got.status == 200 and media_type(got.headers) == "text/event-stream"
+
+
+def discard(outcome: Future[Received | Lost | Opened]) -> None:
+    """Closes a stream that was opened after its caller had left."""
+    if not outcome.exception() and isinstance(opened := outcome.result(), Opened):
+        opened.stream.close()
 
 
 def too_large(got: Received) -> bool:

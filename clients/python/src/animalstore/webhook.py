@@ -3,7 +3,9 @@ library for it can verify them too.
 
     from animalstore import webhook
 
-    webhook.verify(secret, request.headers, request.body)
+    message = webhook.verify(secret, request.headers, request.body)
+    if message.type == "pet.created":
+        print(message.data.name)
 """
 
 from __future__ import annotations
@@ -12,10 +14,14 @@ import base64
 import binascii
 import hashlib
 import hmac
+import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
+
+from ._json import DecodeError
+from ._models import Message, read_message
 
 HEADER_ID = "webhook-id"
 """The same in every attempt to deliver an event."""
@@ -28,7 +34,16 @@ TOLERANCE = 5 * 60
 """How many seconds a webhook's timestamp may be from the receiver's clock, so that a
 recorded webhook can't be replayed later."""
 
-Reason = Literal["no_secret", "invalid_secret", "missing_header", "invalid_header", "too_old", "too_new", "no_match"]
+Reason = Literal[
+    "no_secret",
+    "invalid_secret",
+    "missing_header",
+    "invalid_header",
+    "too_old",
+    "too_new",
+    "no_match",
+    "invalid_body",
+]
 
 
 class WebhookError(Exception):
@@ -46,9 +61,9 @@ def verify(
     *,
     tolerance: float = TOLERANCE,
     now: Callable[[], float] = time.time,
-) -> None:
+) -> Message:
     """Checks that a webhook was sent by someone who knows the secret, and within the
-    tolerance of now; otherwise raises WebhookError.
+    tolerance of now, and returns its content. Otherwise it raises WebhookError.
 
     `body` is the request's body exactly as received, not decoded and encoded again.
     `secret` can be a list: for a receiver of several webhooks, or while an old secret is
@@ -66,8 +81,15 @@ def verify(
     signed = f"{given[HEADER_ID]}.{timestamp}.".encode() + content
     for key in keys:
         if has_signature(given[HEADER_SIGNATURE], hmac.digest(key, signed, hashlib.sha256)):
-            return
+            return message_in(content)
     raise WebhookError("no_match", "no signature of the webhook matches")
+
+
+def message_in(content: bytes) -> Message:
+    try:
+        return read_message(json.loads(content))
+    except (DecodeError, ValueError, RecursionError) as e:
+        raise WebhookError("invalid_body", f"the webhook is genuine, but isn't an event: {e}") from None
 
 
 def decode_secret(secret: str) -> bytes:

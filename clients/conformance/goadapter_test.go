@@ -39,11 +39,13 @@ func startGo(t testing.TB) *adapter {
 	return a
 }
 
-// goClient is a client that a command created, with the waits that weren't reported yet.
+// goClient is a client that a command created, with the waits and attempts that weren't
+// reported yet.
 type goClient struct {
 	*client.Client
-	mu    sync.Mutex
-	waits []any
+	mu       sync.Mutex
+	waits    []any
+	attempts []any
 }
 
 func (c *goClient) onWait(w client.Wait) {
@@ -54,15 +56,24 @@ func (c *goClient) onWait(w client.Wait) {
 	})
 }
 
-func (c *goClient) takeWaits() []any {
+func (c *goClient) onAttempt(a client.CallAttempt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts = append(c.attempts, map[string]any{
+		"operation": a.Operation, "method": a.Method, "path": a.Path, "number": a.Number,
+		"status": a.Status, "requestId": a.RequestID, "duration": milliseconds(a.Duration),
+	})
+}
+
+func (c *goClient) takeReports() (waits, attempts []any) {
 	if c == nil {
-		return nil
+		return nil, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	waits := c.waits
-	c.waits = nil
-	return waits
+	waits, attempts = c.waits, c.attempts
+	c.waits, c.attempts = nil, nil
+	return waits, attempts
 }
 
 // serveGo carries out commands, all at the same time, until their end.
@@ -134,11 +145,12 @@ func runCommand(line string, clients *sync.Map) map[string]any {
 			}
 			return describeLimit(limit), nil
 		case "verifyWebhook":
-			return nil, verifyWebhook(cmd.Args)
+			return verifyWebhook(cmd.Args)
 		}
 		return callOperation(c.Client, cmd, &meta)
 	}()
-	reply := map[string]any{"id": cmd.ID, "result": result, "waits": c.takeWaits(), "meta": map[string]any{
+	waits, attempts := c.takeReports()
+	reply := map[string]any{"id": cmd.ID, "result": result, "waits": waits, "attempts": attempts, "meta": map[string]any{
 		"status": meta.Status, "etag": meta.ETag, "requestId": meta.RequestID, "replayed": meta.Replayed,
 		"banLifted": meta.BanLifted, "attempts": meta.Attempts, "nextCursor": meta.NextCursor, "rateLimit": describeLimit(meta.RateLimit), "age": meta.Age.Seconds(),
 	}}
@@ -164,6 +176,7 @@ func newGoClient(args json.RawMessage) (*goClient, error) {
 	options := []client.Option{
 		client.WithHTTPClient(&http.Client{Transport: &http.Transport{}}), // no proxy
 		client.WithOnWait(c.onWait),
+		client.WithOnAttempt(c.onAttempt),
 		client.WithBackoff(duration(a.BackoffBase), duration(a.BackoffMax)),
 	}
 	if a.UserAgent != nil {
@@ -234,7 +247,8 @@ func take[T any](n int, list iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-func verifyWebhook(args json.RawMessage) error {
+// verifyWebhook returns the content of a genuine webhook, which in Go the caller reads.
+func verifyWebhook(args json.RawMessage) (any, error) {
 	var a struct {
 		Secrets []string
 		Headers map[string]string
@@ -242,14 +256,17 @@ func verifyWebhook(args json.RawMessage) error {
 		Now     int64
 	}
 	if err := json.Unmarshal(args, &a); err != nil {
-		return err
+		return nil, err
 	}
 	headers := http.Header{}
 	for name, value := range a.Headers {
 		headers.Set(name, value)
 	}
 	v := webhook.Verifier{Secrets: a.Secrets, Now: func() time.Time { return time.Unix(a.Now, 0) }}
-	return v.Verify(headers, []byte(a.Body))
+	if err := v.Verify(headers, []byte(a.Body)); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(a.Body), nil
 }
 
 // webhookReasons are the names of the reasons why a webhook isn't genuine.

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"bytes"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -25,14 +27,14 @@ func startPythonAsync(t testing.TB) *adapter {
 func startPythonAdapter(t testing.TB, name string, flags ...string) *adapter {
 	t.Helper()
 	p := buildPython(t)
-	argv := append([]string{p.python, "tests/adapter.py"}, flags...)
-	return startProcess(t, name, pythonDir, append([]string{"env", "PYTHONPATH=" + p.sources()}, argv...)...)
+	return startProcess(t, name, pythonDir, append([]string{p.installed, "tests/adapter.py"}, flags...)...)
 }
 
 // pythonPackage is the package for Python as it was built for the tests.
 type pythonPackage struct {
-	python string // the interpreter, with the packages that the client needs
-	dir    string // the wheel, the source archive and source/, what they are made from
+	python    string // the interpreter, with the packages that the client needs
+	dir       string // the wheel, the source archive and source/, what they are made from
+	installed string // an interpreter with the wheel, as users install it
 }
 
 // buildPython builds the package, once.
@@ -55,8 +57,30 @@ var pythonBuild = sync.OnceValues(func() (p pythonPackage, err error) {
 		return p, err
 	}
 	p.dir = filepath.Join(workDir, "python")
-	return p, runIn(pythonDir, p.python, "tools/build.py", p.dir)
+	if err := runIn(pythonDir, p.python, "tools/build.py", p.dir); err != nil {
+		return p, err
+	}
+	wheels, err := filepath.Glob(filepath.Join(p.dir, "*.whl"))
+	if err != nil || len(wheels) != 1 {
+		return p, fmt.Errorf("got wheels %v, %w, want one", wheels, err)
+	}
+	venv := filepath.Join(workDir, "venv")
+	if err := runIn(workDir, "python3", "-m", "venv", venv); err != nil {
+		return p, err
+	}
+	p.installed = filepath.Join(venv, "bin", "python")
+	return p, runIn(pythonDir, p.installed, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", "requirements.txt", wheels[0])
 })
 
-// sources is the directory with the sources, including those that are generated.
-func (p pythonPackage) sources() string { return filepath.Join(p.dir, "source", "src") }
+// TestPythonGenerated: the committed files are what the generator writes.
+func TestPythonGenerated(t *testing.T) {
+	t.Parallel()
+	p := buildPython(t)
+	dir := t.TempDir()
+	mustRun(t, pythonDir, p.python, "tools/generate.py", dir)
+	for _, name := range []string{"_client.py", "_models.py"} {
+		if want := mustRead(t, filepath.Join(dir, name)); !bytes.Equal(mustRead(t, filepath.Join(pythonDir, "src/animalstore", name)), want) {
+			t.Errorf("%s is not current: run clients/python/.venv/bin/python clients/python/tools/generate.py", name)
+		}
+	}
+}

@@ -13,20 +13,16 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestPythonPackage installs the package into an empty directory and runs the programs in
-// its README against a real server.
+// TestPythonPackage uses the installed package in an empty directory: the programs in its
+// README run against a real server, pyright accepts them, and mistakes are explained.
 func TestPythonPackage(t *testing.T) {
 	t.Parallel()
 	p := buildPython(t)
-	wheel := p.file(t, "*.whl")
-	checkWheel(t, wheel)
+	checkWheel(t, p.file(t, "*.whl"))
+	mustRun(t, pythonDir, "python3", "tools/environment.py", "requirements.txt", "requirements-check.txt")
+	pyright := filepath.Join(filepath.Dir(p.python), "pyright")
 	dir := t.TempDir()
-	constraints, err := filepath.Abs(pythonDir + "/requirements.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustRun(t, dir, "python3", "-m", "venv", "venv")
-	mustRun(t, dir, "venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints, wheel)
+	write(t, filepath.Join(dir, "pyrightconfig.json"), `{"typeCheckingMode": "strict"}`)
 	readme := string(mustRead(t, pythonDir+"/README.md"))
 	programs := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(readme, -1)
 	if len(programs) != 2 {
@@ -35,7 +31,9 @@ func TestPythonPackage(t *testing.T) {
 	url := startReal(t)
 	for i, want := range []string{"Rex has id 1\n1 Rex\n", "1 Rex\n"} {
 		program := strings.Replace(programs[i][1], "http://127.0.0.1:8080", url, 1)
-		cmd := exec.Command("venv/bin/python", "-W", "error", "-c", program)
+		write(t, filepath.Join(dir, "program.py"), program)
+		mustRun(t, dir, pyright, "--pythonpath", p.installed, "program.py")
+		cmd := exec.Command(p.installed, "-W", "error", "program.py")
 		cmd.Dir = dir
 		cmd.Env = append(withoutSettings(), "ANIMALSTORE_API_KEY="+ownerKey)
 		out, err := cmd.CombinedOutput()
@@ -43,6 +41,8 @@ func TestPythonPackage(t *testing.T) {
 			t.Errorf("program %d printed %q, %v, want %q", i+1, out, err, want)
 		}
 	}
+	write(t, filepath.Join(dir, "mistakes.py"), string(mustRead(t, pythonDir+"/tests/mistakes.py")))
+	mustRun(t, dir, p.installed, "mistakes.py")
 	// The source archive builds without the repository.
 	mustRun(t, dir, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
 		"--no-build-isolation", "--no-deps", "--target", "installed", p.file(t, "*.tar.gz"))

@@ -40,7 +40,7 @@ func TestReceivers(t *testing.T) {
 // sendWebhook sends a webhook signed with a secret, and returns the response's status.
 func sendWebhook(t *testing.T, url string, secret []byte) int {
 	t.Helper()
-	const body = `{"type": "pet.created", "data": {}}`
+	const body = `{"type": "pet.created", "timestamp": "2026-05-04T03:02:01.987Z", "data": {"id": 1, "name": "Rex", "categoryId": 7, "status": "available"}}`
 	at := fmt.Sprint(time.Now().Unix())
 	mac := hmac.New(sha256.New, secret)
 	fmt.Fprintf(mac, "evt_1.%s.%s", at, body)
@@ -82,12 +82,12 @@ from http.server import ThreadingHTTPServer
 
 from receiver import receiver
 
-handler = receiver([sys.argv[1]], lambda id, event: print(id, event["type"], flush=True))
+handler = receiver([sys.argv[1]], lambda id, event: print(id, event.type, flush=True))
 server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
 print(server.server_port, flush=True)
 server.serve_forever()
 `)
-	return startReceiver(t, dir, "env", "PYTHONPATH="+p.sources(), p.python, "run.py", secret)
+	return startReceiver(t, dir, p.installed, "run.py", secret)
 }
 
 // startReceiver runs a receiver, which prints its port and then what it receives.

@@ -43,6 +43,8 @@ type reply struct {
 	Headers map[string]any `json:"headers"` // a string, a list of strings, or null to leave out a default
 	Body    any            `json:"body"`
 	Text    string         `json:"text"`
+	Stream  []any          `json:"stream"`  // ids of events, and text as it is sent
+	Open    bool           `json:"open"`    // send nothing more, but don't end the response
 	Padding int            `json:"padding"` // this many spaces instead of a body
 	Delay   int            `json:"delay"`   // milliseconds
 	Awaits  int            `json:"awaits"`  // wait until there were this many requests

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -154,10 +155,19 @@ func (y *reply) serve(w http.ResponseWriter, r *http.Request, s *scriptedServer,
 	}
 	w.WriteHeader(y.Status)
 	_, _ = w.Write(body)
+	if y.Open {
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+		case <-s.closed:
+		}
+	}
 }
 
 func (y *reply) content(p places) []byte {
 	switch {
+	case y.Stream != nil:
+		return y.frames()
 	case y.Padding > 0:
 		return []byte(strings.Repeat(" ", y.Padding))
 	case y.Body == nil:
@@ -169,6 +179,23 @@ func (y *reply) content(p places) []byte {
 	}
 	return []byte(fillMoments(string(text), time.Now()))
 }
+
+// frames is the content of a stream.
+func (y *reply) frames() []byte {
+	var b bytes.Buffer
+	for _, part := range y.Stream {
+		if id, isEvent := part.(float64); isEvent {
+			fmt.Fprintf(&b, "id: %[1]v\nevent: pet.created\ndata: "+eventJSON+"\n\n", id)
+		} else {
+			fmt.Fprint(&b, part)
+		}
+	}
+	return b.Bytes()
+}
+
+// eventJSON is an event about the pet with the same id.
+const eventJSON = `{"id":%[1]v,"type":"pet.created","time":"2026-05-04T03:02:01.987Z","subject":"pet/%[1]v","actor":"key",` +
+	`"keyId":null,"requestId":null,"data":{"id":%[1]v,"name":"Rex","categoryId":7,"status":"available"}}`
 
 // headers returns the headers of a reply. Those of the service are defaults.
 func (y *reply) headers(p places, number int, body []byte) http.Header {
@@ -182,6 +209,10 @@ func (y *reply) headers(p places, number int, body []byte) http.Header {
 	}
 	if len(body) > 0 {
 		h["Content-Type"] = []string{"application/json"}
+	}
+	if y.Stream != nil {
+		h["Content-Type"] = []string{"text/event-stream"}
+		delete(h, "Content-Length")
 	}
 	if y.Status == http.StatusNoContent || y.Status == http.StatusNotModified {
 		delete(h, "Content-Length")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"animalstore"
 	"animalstore/internal/testenv"
 )
 
@@ -79,6 +80,7 @@ func readmeExample(t testing.TB) string {
 // not compile.
 func checkTypes(t *testing.T, app, example string) {
 	t.Helper()
+	example = strings.Replace(example, "{ Client, ServiceError }", "{ Client, ServiceError, verifyWebhook, type EventType }", 1)
 	write(t, filepath.Join(app, "example.ts"), strings.ReplaceAll(example, "process.env.ANIMALSTORE_API_KEY", `"key"`)+`
 const status: "available" | "pending" | "sold" = pet.status;
 const found: number = (await store.findPet(pet.id, { timeout: 1000, signal: AbortSignal.timeout(1) })).categoryId;
@@ -86,6 +88,19 @@ for (const picture of [new Blob(), new ArrayBuffer(0), new Uint8Array(0), new Bl
   const image: Blob = await store.getImage((await store.addPhoto(pet.id, picture)).id);
   await store.addPhoto(pet.id, image);
 }
+for await (const event of store.events({ types: ["pet.*"] })) {
+  if (event.type === "pet.created") {
+    const name: string = event.data.name;
+    // @ts-expect-error a pet has no orders
+    event.data.petId;
+    console.log(name);
+  }
+  // @ts-expect-error there is no such type of event
+  event.type === "pet.barked";
+}
+const message = await verifyWebhook("whsec_", {}, "");
+const ordered: number = message.type === "order.created" ? message.data.petId : 0;
+const types: Record<EventType, true> = `+eventTypes()+`;
 // @ts-expect-error a string is not a picture
 await store.addPhoto(pet.id, "photo.jpg");
 // @ts-expect-error a required field is missing
@@ -96,9 +111,19 @@ await store.createPet({ name: "Rex", categoryId: "7" });
 await store.updatePet(1, { status: "gone" });
 // @ts-expect-error there is no such filter
 store.listPets({ color: "brown" });
-export { found, status };
+export { found, ordered, status, types };
 `)
 	mustRun(t, app, tool(t, "tsc"), "--strict", "--noEmit", "--target", "es2022", "--lib", "es2022,dom", "--module", "nodenext", "example.ts")
+}
+
+// eventTypes is an object with all types of events, which compiles only if TypeScript has
+// the same.
+func eventTypes() string {
+	var b strings.Builder
+	for _, eventType := range animalstore.EventTypes {
+		fmt.Fprintf(&b, "%q: true, ", eventType)
+	}
+	return "{ " + b.String() + "}"
 }
 
 // runInChromium runs the example in a page of another origin, which the server allows.

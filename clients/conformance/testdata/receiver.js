@@ -6,13 +6,14 @@ export function receiver(secrets, handle) {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks); // as it arrived, not parsed
+    let message;
     try {
-      await verifyWebhook(secrets, request.headers, body);
+      message = await verifyWebhook(secrets, request.headers, body);
     } catch {
       response.writeHead(400).end();
       return;
     }
-    handle(request.headers["webhook-id"], JSON.parse(body));
+    handle(request.headers["webhook-id"], message);
     response.writeHead(204).end();
   });
 }

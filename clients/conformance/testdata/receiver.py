@@ -1,4 +1,3 @@
-import json
 from http.server import BaseHTTPRequestHandler
 
 from animalstore import webhook
@@ -9,11 +8,11 @@ def receiver(secrets, handle):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))  # as it arrived, not parsed
             try:
-                webhook.verify(secrets, self.headers, body)
+                message = webhook.verify(secrets, self.headers, body)
             except webhook.WebhookError:
                 self.send_response(400)
             else:
-                handle(self.headers["webhook-id"], json.loads(body))
+                handle(self.headers["webhook-id"], message)
                 self.send_response(204)
             self.end_headers()
 

@@ -56,7 +56,8 @@ type ClaimedDelivery struct {
 	Type      animalstore.EventType
 	Time      animalstore.Time // of the event
 	Data      json.RawMessage
-	Tries     int // attempts since it was created or last retried by hand
+	Tries     int   // attempts since it was created or last retried by hand
+	Retries   int64 // by hand, before it was claimed
 	URL       string
 	Secrets   []string         // one, or two while they are rotated
 	Lease     animalstore.Time // no other worker may send it before this time

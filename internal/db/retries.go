@@ -36,17 +36,11 @@ func RetryAll(ctx context.Context, d Webhooks, q RetryQuery, at animalstore.Time
 	}
 }
 
-// Select returns which of MaxRetried rows, newest first, must be made due at a time, how
-// many others already are due, and the id to continue before, or 0 if there are no more.
-// Deliveries that are already due keep their place in the order.
-func (q *RetryQuery) Select(rows []StoredDelivery, at animalstore.Time) (ids []int64, due int, next int64) {
-	pending := StoredIndex(animalstore.DeliveryStates, animalstore.DeliveryPending)
+// Select returns which of MaxRetried rows, newest first, are retried, and the id to
+// continue before, or 0 if there are no more.
+func (q *RetryQuery) Select(rows []StoredDelivery) (ids []int64, next int64) {
 	for _, row := range rows {
-		switch {
-		case row.CreatedAt < q.Since.Milli():
-		case row.State == pending && row.DueAt <= at.Milli():
-			due++
-		default:
+		if row.CreatedAt >= q.Since.Milli() {
 			ids = append(ids, row.ID)
 		}
 	}
@@ -56,7 +50,7 @@ func (q *RetryQuery) Select(rows []StoredDelivery, at animalstore.Time) (ids []i
 			next = last.ID
 		}
 	}
-	return ids, due, next
+	return ids, next
 }
 
 // StoredState is the stored value of the state that q selects by, or -1 for all.

@@ -61,7 +61,7 @@ var Tables = []Table{
 		Columns: columns("id", "url:text", "types:text", "description:text", "state", "disabled_reason:text", "secret:text", "old_secret:text",
 			"old_secret_until", "created_at", "delivered_at", "failed_at", "failing_since", "from_event", "to_event")},
 	{Name: "deliveries", Holds: "deliveries to webhooks", Key: []string{"id"}, Serial: true,
-		Columns: columns("id", "webhook_id", "event_id", "type", "event_time", "data:text", "state", "tries", "attempts:text",
+		Columns: columns("id", "webhook_id", "event_id", "type", "event_time", "data:text", "state", "tries", "retries", "attempts:text",
 			"due_at", "created_at")},
 	{Name: "webhook_position", Holds: "webhook position", Key: []string{"id"}, Columns: columns("id", "event_id")},
 }

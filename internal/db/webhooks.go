@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"animalstore"
 )
@@ -61,10 +62,12 @@ type Webhooks interface {
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]animalstore.Delivery, error)
 
 	// RetryDelivery makes a delivery of a webhook pending and due at once, from any
-	// state. It gets all its attempts again.
+	// state. It gets all its attempts again. If it is being sent, it is sent once more
+	// after that, whatever the result.
 	RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (animalstore.Delivery, error)
 
 	// RetryDeliveries does the same as RetryDelivery for the newest matching deliveries.
+	// Those that are due already keep their place in the order.
 	// It examines at most MaxRetried of them and returns how many matched, and the id to
 	// continue before, or 0 if there are no more. RetryAll repeats it to the end. It
 	// returns ErrNotFound if the webhook doesn't exist.
@@ -92,7 +95,8 @@ type Webhooks interface {
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]ClaimedDelivery, error)
 
 	// FinishDelivery stores the result of an attempt and ends the claim. It ignores the
-	// result if another worker has claimed the delivery since. It updates the webhook, and
+	// result if another worker has claimed the delivery since. If the delivery was
+	// retried since, only the attempt is recorded. It updates the webhook, and
 	// disables it if the receiver is gone or has failed for DisableAfter:
 	// disabled is then the reason. If lease isn't zero, it claims another due delivery to
 	// the webhook until then, or returns nil if there is none.
@@ -193,11 +197,16 @@ func ParseAttempts(text string) ([]animalstore.Attempt, error) {
 	return attempts, nil
 }
 
-// AddAttempt returns the stored attempts of a delivery after one more.
+// AddAttempt returns the stored attempts of a delivery after one more. Adding the last
+// one again changes nothing.
 func AddAttempt(text string, a animalstore.Attempt) (string, error) {
 	attempts, err := ParseAttempts(text)
 	if err != nil {
 		return "", err
+	}
+	this, err := json.Marshal([]animalstore.Attempt{a})
+	if err != nil || strings.HasSuffix(text, string(this[1:])) {
+		return text, err
 	}
 	attempts = append(attempts, a)
 	added, err := json.Marshal(attempts[max(0, len(attempts)-animalstore.MaxAttemptsShown):])

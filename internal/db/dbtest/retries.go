@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -192,51 +191,39 @@ func retriesInSteps(t *testing.T, d db.DB) {
 	}
 }
 
-// retriesBesideResults finishes and retries deliveries at the same time: a retry of
-// pending deliveries doesn't retry one that was delivered after it was selected.
-func retriesBesideResults(t *testing.T, d db.DB) {
-	webhook := mustCreateWebhook(t, d, "pet.*")
-	for range db.MaxInFlight {
-		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-	}
-	for round := range 20 {
-		now := after(time.Duration(round) * time.Hour)
-		if round == 0 {
-			dispatch(t, d, now)
-		} else if _, err := db.RetryAll(t.Context(), d, db.RetryQuery{WebhookID: webhook.ID, DeliveryRetry: animalstore.DeliveryRetry{Since: noon}}, now); err != nil {
-			t.Fatal(err)
-		}
-		var wg sync.WaitGroup
-		for _, due := range claim(t, d, now) {
-			wg.Go(func() { finish(t, d, &due, now, 200) })
-			wg.Go(func() {
-				q := db.RetryQuery{WebhookID: webhook.ID, DeliveryRetry: animalstore.DeliveryRetry{State: animalstore.DeliveryPending}}
-				if _, err := db.RetryAll(t.Context(), d, q, animalstore.At(now.Add(-time.Minute))); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if got := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(got) != db.MaxInFlight {
-			t.Fatalf("round %d: %d are delivered, want %d", round, len(got), db.MaxInFlight)
-		}
-	}
-}
-
-// retriesDuringAttempts retries a delivery that is being sent: the result of that attempt
-// counts, as one more than those before.
+// retriesDuringAttempts retries deliveries that are being sent: each is sent once more,
+// whatever the result of the attempt in progress, which is recorded.
 func retriesDuringAttempts(t *testing.T, d db.DB) {
 	webhook := webhookWithDeliveries(t, d, 1)
-	now := noon
-	for tries := range 3 {
+	mustPing(t, d, webhook.ID, animalstore.WebhookPing, noon)
+	now, sent := noon, map[int64]int{}
+	for round, status := range []int{500, 200, 500, 200} {
 		due := claim(t, d, now)
-		if len(due) != 1 || due[0].Tries != tries {
-			t.Fatalf("claimed %v, want one with %d attempts behind it", due, tries)
+		if len(due) != 2 || due[0].Tries != 0 || due[1].Tries != 0 {
+			t.Fatalf("round %d: claimed %v, want both, with all their attempts before them", round, due)
 		}
-		if _, err := d.RetryDelivery(t.Context(), webhook.ID, due[0].ID, now); err != nil {
-			t.Fatal(err)
+		if round < 2 {
+			for _, one := range due {
+				if _, err := d.RetryDelivery(t.Context(), webhook.ID, one.ID, now); err != nil {
+					t.Fatal(err)
+				}
+			}
+		} else if n, err := db.RetryAll(t.Context(), d, db.RetryQuery{WebhookID: webhook.ID, DeliveryRetry: animalstore.DeliveryRetry{Since: noon}}, now); err != nil || n != 2 {
+			t.Fatalf("round %d: retried %d, %v, want 2", round, n, err)
 		}
-		finish(t, d, &due[0], now, 500)
-		now = deliveriesOf(t, d, webhook.ID, "")[0].NextAttemptAt
+		for _, one := range due {
+			sent[one.ID]++
+			finish(t, d, &one, now, status)
+			if got, err := d.Delivery(t.Context(), webhook.ID, one.ID); err != nil || got.State != animalstore.DeliveryPending || got.NextAttemptAt.After(now.Time) || len(got.Attempts) != sent[one.ID] {
+				t.Errorf("round %d: got %+v, %v, want it due at once, with %d attempts", round, got, err, sent[one.ID])
+			}
+		}
+		now = animalstore.At(now.Add(time.Minute))
+	}
+	for _, one := range claim(t, d, now) {
+		finish(t, d, &one, now, 200)
+	}
+	if got := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(got) != 2 {
+		t.Errorf("%d are delivered after an attempt without a retry, want 2", len(got))
 	}
 }

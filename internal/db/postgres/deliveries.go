@@ -92,7 +92,7 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 		if _, err = lockOne(ctx, tx, "lock delivery", scanDelivery, selectDelivery, id, webhookID); err != nil {
 			return err
 		}
-		delivery, err = scanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, due_at = $2 WHERE id = $1 RETURNING "+deliveryColumns, id, at.Milli()))
+		delivery, err = scanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, retries = retries + 1, due_at = $2 WHERE id = $1 RETURNING "+deliveryColumns, id, at.Milli()))
 		return failed("retry delivery", err)
 	})
 	return delivery, err
@@ -101,7 +101,8 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 // retryDeliveries leaves out those whose state has changed since they were selected. It
 // locks in the order of ids, so that two of these can't deadlock.
 const retryDeliveries = `WITH chosen AS (SELECT id FROM deliveries WHERE id = ANY ($2) AND ($3 < 0 OR state = $3) ORDER BY id FOR NO KEY UPDATE)
-	UPDATE deliveries d SET state = ` + db.SQLDeliveryPending + `, tries = 0, due_at = $1 FROM chosen WHERE d.id = chosen.id`
+	UPDATE deliveries d SET state = ` + db.SQLDeliveryPending + `, tries = 0, retries = d.retries + 1,
+		due_at = CASE d.state WHEN ` + db.SQLDeliveryPending + ` THEN least(d.due_at, $1) ELSE $1 END FROM chosen WHERE d.id = chosen.id`
 
 // RetryDeliveries implements [db.DB].
 func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
@@ -113,13 +114,13 @@ func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstor
 		query, args = listTimesByState, append(args, q.StoredState())
 	}
 	rows, err := list(ctx, d, "select deliveries", scanTimes, query, args...)
-	ids, due, next := q.Select(rows, at)
+	ids, next := q.Select(rows)
 	if err != nil || len(ids) == 0 {
-		return due, next, err
+		return 0, next, err
 	}
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, retryDeliveries, at.Milli(), ids, q.StoredState())
-		retried = due + int(tag.RowsAffected())
+		retried = int(tag.RowsAffected())
 		return failed("retry deliveries", err)
 	})
 	return retried, next, err
@@ -221,8 +222,8 @@ const (
 			WHERE webhook_id = $1 AND state = ` + db.SQLDeliveryPending + ` AND due_at <= $2 AND leased_until <= $2 `
 	claimSelected = ` ORDER BY due_at, id LIMIT $3 FOR UPDATE SKIP LOCKED),
 		claimed AS (UPDATE deliveries d SET leased_until = $4 FROM due WHERE d.id = due.id
-			RETURNING d.id, d.webhook_id, d.event_id, d.type, d.event_time, d.data, d.tries, d.due_at)
-		SELECT c.id, c.webhook_id, c.event_id, c.type, c.event_time, c.data, c.tries, w.url, w.secret,
+			RETURNING d.id, d.webhook_id, d.event_id, d.type, d.event_time, d.data, d.tries, d.retries, d.due_at)
+		SELECT c.id, c.webhook_id, c.event_id, c.type, c.event_time, c.data, c.tries, c.retries, w.url, w.secret,
 			CASE WHEN w.old_secret_until > $2 THEN w.old_secret ELSE '' END
 		FROM claimed c JOIN webhooks w ON w.id = c.webhook_id ORDER BY c.due_at, c.id`
 	claimDue   = selectDue + claimSelected
@@ -257,7 +258,7 @@ func scanClaimed(lease animalstore.Time) func(pgx.Row) (db.ClaimedDelivery, erro
 		due := db.ClaimedDelivery{Lease: lease, Secrets: make([]string, 1)}
 		var eventType, at int64
 		var data, old string
-		err := row.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, &data, &due.Tries, &due.URL, &due.Secrets[0], &old)
+		err := row.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, &data, &due.Tries, &due.Retries, &due.URL, &due.Secrets[0], &old)
 		due.Type, due.Time, due.Data = db.DeliveryType(eventType), animalstore.AtMilli(at), json.RawMessage(data)
 		if old != "" {
 			due.Secrets = append(due.Secrets, old)
@@ -336,8 +337,9 @@ func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease
 		after, changed, disable := f.health.After(&r)
 		active := f.found && before.State == animalstore.WebhookActive
 		var batch pgx.Batch
-		batch.Queue("UPDATE deliveries SET state = $2, tries = $3, attempts = $4, due_at = $5, leased_until = 0 WHERE id = $1",
-			r.Delivery.ID, db.StoredIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, attempts, r.Next.Milli())
+		batch.Queue("UPDATE deliveries SET attempts = $2, leased_until = 0 WHERE id = $1", r.Delivery.ID, attempts)
+		batch.Queue("UPDATE deliveries SET state = $2, tries = $3, due_at = $4 WHERE id = $1 AND retries = $5",
+			r.Delivery.ID, db.StoredIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, r.Next.Milli(), r.Delivery.Retries)
 		if f.found && changed {
 			batch.Queue("UPDATE webhooks SET delivered_at = $2, failed_at = $3, failing_since = $4 WHERE id = $1", before.ID, after.DeliveredAt, after.FailedAt, after.FailingSince)
 		}

@@ -20,21 +20,16 @@ import (
 // an outdated read.
 type claims struct {
 	mu sync.Mutex
-	of map[int64]map[int64]claim // by webhook, then by delivery
-}
-
-type claim struct {
-	until    int64  // milliseconds
-	attempts string // so far, as stored
+	of map[int64]map[int64]int64 // when a claim ends, in milliseconds, by webhook and delivery
 }
 
 // count returns how many deliveries of a webhook are claimed beyond now, and when the
 // first of these claims ends.
 func (cs *claims) count(webhookID int64, now animalstore.Time) (n int, first int64) {
-	for _, one := range cs.of[webhookID] {
-		if one.until > now.Milli() {
+	for _, until := range cs.of[webhookID] {
+		if until > now.Milli() {
 			n++
-			first = earlier(first, one.until)
+			first = earlier(first, until)
 		}
 	}
 	return n, first
@@ -48,14 +43,21 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// holds reports whether nobody has claimed a delivery since the given claim.
-func (cs *claims) holds(due *db.ClaimedDelivery) (claim, bool) {
-	one, found := cs.of[due.WebhookID][due.ID]
-	return one, found && due.Holds(animalstore.AtMilli(one.until))
+// hold reports whether nobody has claimed a delivery since the given claim.
+func (cs *claims) hold(due *db.ClaimedDelivery) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.ours(due)
+}
+
+// ours is hold for callers that hold mu.
+func (cs *claims) ours(due *db.ClaimedDelivery) bool {
+	until, found := cs.of[due.WebhookID][due.ID]
+	return found && due.Holds(animalstore.AtMilli(until))
 }
 
 func (cs *claims) end(due *db.ClaimedDelivery) {
-	if _, ours := cs.holds(due); ours {
+	if cs.ours(due) {
 		delete(cs.of[due.WebhookID], due.ID)
 		if len(cs.of[due.WebhookID]) == 0 {
 			delete(cs.of, due.WebhookID)
@@ -73,7 +75,7 @@ func pending(state animalstore.WebhookState) string {
 	return all
 }
 
-const dueColumns = "SELECT id, event_id, type, event_time, data, tries, attempts FROM deliveries "
+const dueColumns = "SELECT id, event_id, type, event_time, data, tries, retries FROM deliveries "
 
 // scanDue completes what all deliveries of a webhook have in common.
 func scanDue(stmt *sqlite.Stmt, due db.ClaimedDelivery) db.ClaimedDelivery {
@@ -83,6 +85,7 @@ func scanDue(stmt *sqlite.Stmt, due db.ClaimedDelivery) db.ClaimedDelivery {
 	due.Time = animalstore.AtMilli(stmt.ColumnInt64(3))
 	due.Data = json.RawMessage(stmt.ColumnText(4))
 	due.Tries = int(stmt.ColumnInt64(5))
+	due.Retries = stmt.ColumnInt64(6)
 	return due
 }
 
@@ -108,14 +111,14 @@ func (cs *claims) claim(c *sqlite.Conn, webhookID int64, now, lease animalstore.
 	of := cs.of[webhookID]
 	err = selectEach(c, "select due deliveries", func(stmt *sqlite.Stmt) error {
 		id := stmt.ColumnInt64(0)
-		if len(claimed) == n || of[id].until > now.Milli() {
+		if len(claimed) == n || of[id] > now.Milli() {
 			return nil
 		}
 		if of == nil {
-			of = map[int64]claim{}
+			of = map[int64]int64{}
 			cs.of[webhookID] = of
 		}
-		of[id] = claim{until: lease.Milli(), attempts: stmt.ColumnText(6)}
+		of[id] = lease.Milli()
 		claimed = append(claimed, scanDue(stmt, common))
 		return nil
 	}, dueColumns+"WHERE "+pending(state)+" AND due_at <= ?2 ORDER BY due_at LIMIT +?3", webhookID, now.Milli(), n+len(of))
@@ -140,7 +143,7 @@ func (cs *claims) due(c *sqlite.Conn, w webhookState, now animalstore.Time) (due
 		return false, nil
 	}
 	err = selectEach(c, "look for due deliveries", func(stmt *sqlite.Stmt) error {
-		due = due || cs.of[w.id][stmt.ColumnInt64(0)].until <= now.Milli()
+		due = due || cs.of[w.id][stmt.ColumnInt64(0)] <= now.Milli()
 		return nil
 	}, "SELECT id FROM deliveries WHERE "+pending(w.state)+" AND due_at <= ?2 ORDER BY due_at LIMIT +?3", w.id, now.Milli(), 1+len(cs.of[w.id]))
 	return due, err
@@ -211,12 +214,10 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 func (d *DB) RenewDelivery(_ context.Context, due db.ClaimedDelivery) error {
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
-	one, ours := d.claims.holds(&due)
-	if !ours {
+	if !d.claims.ours(&due) {
 		return db.ErrNotFound
 	}
-	one.until = due.NextLease.Milli()
-	d.claims.of[due.WebhookID][due.ID] = one
+	d.claims.of[due.WebhookID][due.ID] = due.NextLease.Milli()
 	return nil
 }
 

@@ -54,11 +54,7 @@ func TestResultStoredTwice(t *testing.T) {
 	r := due[0].Result(animalstore.Attempt{Time: now, Status: new(503)}, 0, 0)
 	r.State = animalstore.DeliveryPending // as that of an event would be
 	r.Next = now
-	attempts, _, err := d.claims.after(&r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = d.writer.do(t.Context(), func(c *sqlite.Conn) error { return storeResult(c, &r, attempts) })
+	err := d.writer.do(t.Context(), func(c *sqlite.Conn) error { return storeResult(c, &r) })
 	if err != nil {
 		t.Fatal(err)
 	}

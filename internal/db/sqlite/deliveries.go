@@ -99,7 +99,7 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 		if delivery, err := selectDelivery(c, webhookID, id); err != nil {
 			return delivery, err
 		}
-		if err := execute(c, "retry delivery", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
+		if err := execute(c, "retry delivery", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, retries = retries + 1, due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
 			return animalstore.Delivery{}, err
 		}
 		return selectDelivery(c, webhookID, id)
@@ -120,17 +120,18 @@ func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstor
 		rows, err = selectAll(c, "select deliveries", scanTimes, query, args...)
 		return err
 	})
-	ids, due, next := q.Select(rows, at)
+	ids, next := q.Select(rows)
 	if err != nil || len(ids) == 0 {
-		return due, next, err
+		return 0, next, err
 	}
-	changed, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (int, error) {
+	retried, err = resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (int, error) {
 		// The state can have changed since.
-		err := execute(c, "retry deliveries", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+`, tries = 0, due_at = ?1
+		err := execute(c, "retry deliveries", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+`, tries = 0, retries = retries + 1,
+			due_at = CASE state WHEN `+db.SQLDeliveryPending+` THEN min(due_at, ?1) ELSE ?1 END
 			WHERE id IN (SELECT value FROM json_each(?2)) AND (?3 < 0 OR state = ?3)`, at.Milli(), jsonArray(ids), q.StoredState())
 		return c.Changes(), err
 	})
-	return due + changed, next, err
+	return retried, next, err
 }
 
 // DropDeliveries implements [db.DB]. The oldest have the lowest ids.
@@ -210,21 +211,20 @@ func dispatchBacklog(c *sqlite.Conn, webhookID int64) error {
 
 // FinishDelivery implements [db.DB].
 func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.Reason, err error) {
-	attempts, ours, err := d.claims.after(&r)
-	if err != nil || !ours {
-		return nil, "", err
+	if !d.claims.hold(r.Delivery) {
+		return nil, "", nil
 	}
 	type outcome struct {
 		stored   bool // else it was dropped
 		disabled animalstore.Reason
 	}
 	after, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (after outcome, err error) {
-		if err := storeResult(c, &r, attempts); err != nil {
-			return after, err
+		if err := storeResult(c, &r); err != nil {
+			return after, ignoreNotFound(err)
 		}
-		after.stored = c.Changes() > 0
+		after.stored = true
 		webhook, err := selectWebhook(c, r.Delivery.WebhookID)
-		if err != nil || !after.stored { // it was deleted
+		if err != nil { // it was deleted
 			return after, ignoreNotFound(err)
 		}
 		after.disabled, err = storeHealth(c, webhook, &r)
@@ -258,23 +258,23 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// after returns the attempts to store with a result, if we still hold the claim.
-func (cs *claims) after(r *db.DeliveryResult) (attempts string, ours bool, err error) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	one, ours := cs.holds(r.Delivery)
-	if !ours {
-		return "", false, nil
-	}
-	attempts, err = db.AddAttempt(one.attempts, r.Attempt)
-	return attempts, true, err
-}
-
 // storeResult updates a delivery. It can be repeated, if it isn't known whether it was
 // stored.
-func storeResult(c *sqlite.Conn, r *db.DeliveryResult, attempts string) error {
-	return execute(c, "store attempt", "UPDATE deliveries SET state = ?, tries = ?, attempts = ?, due_at = ? WHERE id = ?",
-		db.StoredIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, attempts, r.Next.Milli(), r.Delivery.ID)
+func storeResult(c *sqlite.Conn, r *db.DeliveryResult) error {
+	scan := func(stmt *sqlite.Stmt) (string, error) { return stmt.ColumnText(0), nil }
+	before, err := selectOne(c, "select attempts", scan, "SELECT attempts FROM deliveries WHERE id = ?", r.Delivery.ID)
+	if err != nil {
+		return err
+	}
+	attempts, err := db.AddAttempt(before, r.Attempt)
+	if err != nil {
+		return err
+	}
+	if err := execute(c, "store attempt", "UPDATE deliveries SET attempts = ? WHERE id = ?", attempts, r.Delivery.ID); err != nil {
+		return err
+	}
+	return execute(c, "store result", "UPDATE deliveries SET state = ?, tries = ?, due_at = ? WHERE id = ? AND retries = ?",
+		db.StoredIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, r.Next.Milli(), r.Delivery.ID, r.Delivery.Retries)
 }
 
 // storeHealth updates a webhook after an attempt.

@@ -203,7 +203,8 @@ CREATE TABLE deliveries (
   event_time INTEGER NOT NULL,
   data       TEXT    NOT NULL,
   state      INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2), -- pending, delivered, failed
-  tries      INTEGER NOT NULL,
+  tries      INTEGER NOT NULL, -- since it was created or last retried by hand
+  retries    INTEGER NOT NULL DEFAULT 0, -- by hand
   attempts   TEXT    NOT NULL, -- the last ones, as JSON
   due_at     INTEGER NOT NULL,
   created_at INTEGER NOT NULL

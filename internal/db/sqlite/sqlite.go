@@ -38,7 +38,7 @@ var schema1 string
 // AppID goes up by one, so that stores from before the edit are refused. From then on,
 // Migrations is only ever appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
-	AppID:      0x414e5301, // "ANS" and 1
+	AppID:      0x414e5302, // "ANS" and 2
 	Migrations: []string{schema1},
 }
 
@@ -91,7 +91,7 @@ func Open(ctx context.Context, path string, opts Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{path: path, fatal: callOnce(opts.Fatal), noSync: opts.NoSync, claims: claims{of: map[int64]map[int64]claim{}}}
+	d := &DB{path: path, fatal: callOnce(opts.Fatal), noSync: opts.NoSync, claims: claims{of: map[int64]map[int64]int64{}}}
 	defer func() {
 		if err != nil {
 			d.Close()

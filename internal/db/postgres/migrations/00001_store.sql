@@ -214,7 +214,8 @@ CREATE TABLE deliveries (
   event_time   bigint   NOT NULL,
   data         text     NOT NULL,
   state        smallint NOT NULL CHECK (state BETWEEN 0 AND 2), -- pending, delivered, failed
-  tries        bigint   NOT NULL,
+  tries        bigint   NOT NULL, -- since it was created or last retried by hand
+  retries      bigint   NOT NULL DEFAULT 0, -- by hand
   attempts     text     NOT NULL, -- the last ones, as JSON
   due_at       bigint   NOT NULL,
   -- No other server may send it before this time; 0 is not claimed. Leases aren't copied

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"animalstore/internal/fair"
 )
 
 var errRefused = errors.New("refused")
@@ -81,8 +83,8 @@ func TestBatcher(t *testing.T) {
 		begins("late") <- nil
 		calls.Wait()
 		synctest.Wait()
-		if b.running != 0 || len(b.waiting) != 0 {
-			t.Errorf("%d batches run and %d calls wait afterwards, want none", b.running, len(b.waiting))
+		if b.running != 0 || !b.waiting.Empty() {
+			t.Errorf("%d batches run and %d calls wait afterwards, want none", b.running, b.waiting.Len())
 		}
 	})
 }
@@ -160,5 +162,38 @@ func TestBatcherTimeout(t *testing.T) {
 		}
 		calls.Wait()
 		close(end)
+	})
+}
+
+// TestBatcherTakesTurns: if more calls wait than fit in a batch, those of a caller with few
+// don't wait for all of another's.
+func TestBatcherTakesTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, end := make(chan []string, 10), make(chan struct{})
+		b := batcher[string, string]{timeout: time.Minute, run: func(_ context.Context, reqs []string) ([]string, error) {
+			begun <- reqs
+			<-end
+			return reqs, nil
+		}}
+		var calls sync.WaitGroup
+		call := func(caller int64, req string) {
+			calls.Go(func() {
+				if _, err := b.do(fair.WithCaller(t.Context(), caller), req); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		call(1, "first")
+		<-begun
+		for range 3 * maxBatch {
+			call(1, "many")
+		}
+		call(2, "few")
+		close(end)
+		calls.Wait()
+		if next := <-begun; !slices.Contains(next, "few") || len(next) != maxBatch {
+			t.Errorf("the next batch has %d calls, without that of the other caller", len(next))
+		}
 	})
 }

@@ -56,6 +56,23 @@ func TestDecoderStops(t *testing.T) {
 	}
 }
 
+// TestWebPOrientation: a WebP picture is turned upright whatever the lengths of the chunks
+// before its EXIF data are, and if that begins as in a JPEG.
+func TestWebPOrientation(t *testing.T) {
+	picture := phototest.WebP(60, 40, color.NRGBA{10, 200, 30, 255})[12:]
+	for profile := range 3 {
+		for _, start := range []int{0, 6} {
+			file := phototest.RIFF("VP8X", []byte{0x20 | 0x08, 0, 0, 0, 59, 0, 0, 39, 0, 0})
+			for _, chunk := range [][]byte{phototest.RIFF("ICCP", make([]byte, profile)), phototest.RIFF("odd!", []byte{1}), phototest.RIFF("EXIF", phototest.EXIF(6, "")[start:])} {
+				file = append(file, chunk[12:]...)
+			}
+			if p := process(t, "image/webp", phototest.Resize(append(file, picture...))); p.Width != 40 || p.Height != 60 {
+				t.Errorf("a profile of %d bytes, EXIF from %d: got %d × %d, want 40 × 60", profile, start, p.Width, p.Height)
+			}
+		}
+	}
+}
+
 // TestWebPMetadata: the metadata of a WebP picture turns it upright, and isn't kept.
 func TestWebPMetadata(t *testing.T) {
 	const secret = "51.4779N 0.0015W Kodak 0012345"

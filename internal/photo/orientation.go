@@ -2,6 +2,7 @@ package photo
 
 import (
 	"bytes"
+	"encoding/binary"
 	"image"
 
 	"github.com/bep/imagemeta"
@@ -10,11 +11,14 @@ import (
 // orientation reads how a camera was held: a value of the EXIF tag Orientation, from 1 to
 // 8. It is 1, which means upright, if the picture doesn't say or can't be understood.
 func orientation(data []byte, f *format) int {
-	of := map[string]imagemeta.ImageFormat{"JPEG": imagemeta.JPEG, "PNG": imagemeta.PNG, "WebP": imagemeta.WebP}
+	kind := map[string]imagemeta.ImageFormat{"JPEG": imagemeta.JPEG, "PNG": imagemeta.PNG, "WebP": imagemeta.TIFF}[f.name]
+	if kind == imagemeta.TIFF {
+		data = webpEXIF(data)
+	}
 	found := 1
 	_, err := imagemeta.Decode(imagemeta.Options{
 		R:           bytes.NewReader(data),
-		ImageFormat: of[f.name],
+		ImageFormat: kind,
 		Sources:     imagemeta.EXIF,
 		ShouldHandleTag: func(tag imagemeta.TagInfo) bool {
 			return tag.Namespace == "IFD0" && tag.Tag == "Orientation"
@@ -30,6 +34,23 @@ func orientation(data []byte, f *format) int {
 		return 1
 	}
 	return found
+}
+
+// webpEXIF returns the EXIF data of a WebP picture, which has the format of a TIFF file, or
+// nil if there is none. Package imagemeta would miss it after a chunk of odd length.
+func webpEXIF(data []byte) []byte {
+	for rest := data[12:]; len(rest) >= 8; {
+		name, size := string(rest[:4]), int64(binary.LittleEndian.Uint32(rest[4:]))
+		rest = rest[8:]
+		if size > int64(len(rest)) {
+			return nil
+		}
+		if name == "EXIF" {
+			return bytes.TrimPrefix(rest[:size], []byte("Exif\x00\x00")) // some programs write it, as in a JPEG
+		}
+		rest = rest[min(size+size%2, int64(len(rest))):] // chunks are padded to an even length
+	}
+	return nil
 }
 
 // upright turns a picture with the given orientation.

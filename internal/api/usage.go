@@ -35,11 +35,8 @@ func (s *Server) writeUsage(w http.ResponseWriter, r *request, keyID int64) erro
 	if err != nil {
 		return err
 	}
-	// Include what this server still has in memory. If that can't be saved now, for
-	// example on a full disk, older figures are better than none.
-	_ = s.usage.Save(r.Context())
 	since := s.now().Truncate(time.Hour).Add(-time.Duration(hours-1) * time.Hour)
-	usage, err := s.db.Usage(r.Context(), keyID, animalstore.At(since))
+	usage, err := s.usage.Read(r.Context(), s.db.Usage, keyID, animalstore.At(since))
 	if err != nil {
 		return err
 	}

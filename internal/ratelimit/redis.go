@@ -48,8 +48,9 @@ type Redis struct {
 
 	// fallback is set while Redis doesn't answer and each server decides on its own.
 	fallback        atomic.Bool
-	fallbackStarted chan struct{} // signals that fallback was set
-	returned        atomic.Int64  // when fallback last ended, Unix nanoseconds
+	fallbackStarted chan struct{}             // signals that fallback was set
+	returned        atomic.Pointer[time.Time] // when fallback last ended; nil: never
+	late            atomic.Int64              // replies in a row that didn't come in time
 
 	// failedName is the name in Redis of the key whose call started the fallback.
 	failedName atomic.Pointer[string]
@@ -83,7 +84,7 @@ func NewRedis(c RedisConfig) (*Redis, error) {
 	}
 	r := newRedis(c)
 	r.client = &redisClient{options: options}
-	if err := r.probe(dialTimeout); err != nil {
+	if _, err := r.probe(dialTimeout); err != nil {
 		r.startFallback(err)
 	}
 	return r, nil
@@ -179,6 +180,7 @@ func (r *Redis) query(ctx context.Context, op operation, key *animalstore.Key) (
 			r.recordFailure(began, err)
 			return reply{}, errNoRedis
 		}
+		r.late.Store(0)
 		if !rep.unknown() {
 			state, shortened, inTime := r.recordReply(e, rep, seed != "", began)
 			if shortened {
@@ -292,7 +294,7 @@ func (r *Redis) reload(ctx context.Context, e *entry) error {
 func (r *Redis) recordReply(e *entry, rep reply, sent bool, began time.Time) (merged db.KeyLimitState, shortened, inTime bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	inTime = !r.fallback.Load() && began.UnixNano() >= r.returned.Load()
+	inTime = !r.fallback.Load() && !r.fellBackSince(began)
 	known := e.state
 	e.state = rep.state
 	shortened, dayShortened := followClock(&known, rep.now)

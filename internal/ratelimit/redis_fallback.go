@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -16,8 +17,11 @@ import (
 const (
 	// dialTimeout is for connecting, which no request waits for.
 	dialTimeout = time.Second
-	// probeEvery is how often a Redis that doesn't answer is probed.
-	probeEvery = 500 * time.Millisecond
+	// maxLate is how many replies in a row may be late before a server decides on its
+	// own. A single one says little: the server itself may be short of processor time.
+	maxLate = 3
+	// probeEvery is how long after a failed probe Redis is probed again.
+	probeEvery = 250 * time.Millisecond
 	// reportAfter is how long after an outage its counts are sent to Redis. By then all
 	// servers have saved theirs, and the database has the sum.
 	reportAfter = time.Second
@@ -57,12 +61,27 @@ func (r *Redis) Stats() RedisStats {
 }
 
 // recordFailure records a failed call and starts the fallback, so that no request waits
-// for Redis. Calls that began before the last fallback ended don't start another.
+// for Redis. The request of a late reply is decided here; only several in a row start the
+// fallback. Calls that began before the last fallback ended don't start another.
 func (r *Redis) recordFailure(began time.Time, err error) {
 	r.stats.failures.Add(1)
-	if began.UnixNano() >= r.returned.Load() {
+	if isLate(err) && r.late.Add(1) < maxLate {
+		return
+	}
+	if !r.fellBackSince(began) {
 		r.startFallback(err)
 	}
+}
+
+func isLate(err error) bool {
+	return errors.Is(err, errLate) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// fellBackSince reports whether a fallback has ended since a time. Both have a monotonic
+// reading, so it doesn't matter if the clock is set.
+func (r *Redis) fellBackSince(began time.Time) bool {
+	returned := r.returned.Load()
+	return returned != nil && began.Before(*returned)
 }
 
 func (r *Redis) startFallback(err error) {
@@ -125,18 +144,21 @@ func (r *Redis) runProbe(ctx context.Context) {
 			return
 		case <-r.fallbackStarted:
 		}
-		for r.fallback.Load() {
+		for {
+			answered, err := r.probe(r.timeout)
+			if err == nil {
+				r.endFallback()
+				break
+			}
+			if !answered {
+				// The address may lead elsewhere by now. A primary that has become a
+				// replica keeps its connections, and refuses every call.
+				r.client.close()
+			}
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(probeEvery):
-			}
-			if r.probe(r.timeout) == nil {
-				r.endFallback()
-			} else {
-				// The address may lead elsewhere by now. A primary that has become a
-				// replica keeps its connections, and refuses every call.
-				r.client.close()
 			}
 		}
 	}
@@ -145,9 +167,10 @@ func (r *Redis) runProbe(ctx context.Context) {
 // probe makes a request as a key that doesn't exist, over new connections if there are
 // none. Unlike a ping, it fails on a read-only Redis. In a Cluster it calls the primary
 // whose failure started the fallback, because the braces put both names into one slot.
-func (r *Redis) probe(timeout time.Duration) error {
+// answered reports whether Redis works, though it may be too slow.
+func (r *Redis) probe(timeout time.Duration) (answered bool, err error) {
 	if err := r.client.connect(); err != nil {
-		return fmt.Errorf("connect to Redis: %w", err)
+		return false, fmt.Errorf("connect to Redis: %w", err)
 	}
 	name := r.prefix + "0"
 	if failed := r.failedName.Load(); failed != nil {
@@ -155,16 +178,20 @@ func (r *Redis) probe(timeout time.Duration) error {
 	}
 	probeKey := animalstore.Key{Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
 	began := time.Now()
-	_, err := r.call(max(timeout, dialTimeout), name, opTake, &probeKey, stateText(db.LimitState{}))
-	if err == nil && time.Since(began) > timeout { // it may have opened a connection
+	_, err = r.call(max(timeout, dialTimeout), name, opTake, &probeKey, stateText(db.LimitState{}))
+	if err != nil {
+		return false, err
+	}
+	if time.Since(began) > timeout { // it may have opened a connection
 		_, err = r.call(timeout, name, opTake, &probeKey, stateText(db.LimitState{}))
 	}
-	return err
+	return true, err
 }
 
 func (r *Redis) endFallback() {
 	now := time.Now()
-	r.returned.Store(now.UnixNano())
+	r.returned.Store(&now)
+	r.late.Store(0)
 	r.reportsMu.Lock()
 	for i := range r.reports {
 		r.reports[i].due = now.Add(reportAfter)

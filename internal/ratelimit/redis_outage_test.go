@@ -158,6 +158,41 @@ func TestFrozenRedisDelaysNoRequest(t *testing.T) {
 	f.shared()
 }
 
+// TestLateReply: a reply that is late leaves its own request to the server. Only several in
+// a row make it decide on its own, until one is in time.
+func TestLateReply(t *testing.T) {
+	testenv.Slow(t)
+	server := redistest.Start(t)
+	f := newFleet(t, server.URL(), 0)
+	in, key := f.servers[0], enterprise(1, 100, 100)
+	f.exact("before", enterprise(2, 1, 10)) // connects
+	in.SetTimeout(500 * time.Millisecond)
+	take := func(shared, fallback int64, outage bool) {
+		t.Helper()
+		before := in.Stats()
+		if d, err := in.take(key); err != nil || !d.Allowed {
+			t.Errorf("got %+v, %v, want it admitted", d, err)
+		}
+		if after := in.Stats(); after.Shared-before.Shared != shared || after.FallbackDecisions-before.FallbackDecisions != fallback || after.Fallback != outage {
+			t.Errorf("got %+v after %+v, want %d more shared, %d not, and fallback %t", after, before, shared, fallback, outage)
+		}
+	}
+	for range 2 {
+		server.Stop()
+		take(0, 1, false)
+		take(0, 1, false)
+		server.Cont()
+		take(1, 0, false)
+	}
+	server.Stop()
+	take(0, 1, false)
+	take(0, 1, false)
+	take(0, 1, true)
+	server.Cont()
+	f.shared()
+	f.dayUsed(key, 9)
+}
+
 // TestReplyAfterFallback: a reply that comes after a server began to decide on its own
 // admits nothing on top of that. In a Cluster, calls to other primaries still succeed then.
 func TestReplyAfterFallback(t *testing.T) {

@@ -88,6 +88,38 @@ func (u *Usage) Save(ctx context.Context) error {
 	return nil
 }
 
+// Read returns a key's hours since a time, newest first: what stored returns, and what
+// isn't saved yet. It writes nothing, so a reader costs no commit. Nothing is saved
+// meanwhile, so no request is counted twice.
+func (u *Usage) Read(ctx context.Context, stored func(context.Context, int64, animalstore.Time) ([]animalstore.Usage, error), keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
+	select {
+	case u.saving <- struct{}{}:
+		defer func() { <-u.saving }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	hours, err := stored(ctx, keyID, since)
+	if err != nil {
+		return nil, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for hour, c := range u.counts {
+		if hour.keyID != keyID || hour.hour < since.Milli() {
+			continue
+		}
+		i := slices.IndexFunc(hours, func(h animalstore.Usage) bool { return h.Hour.Milli() == hour.hour })
+		if i < 0 {
+			i = len(hours)
+			hours = append(hours, animalstore.Usage{Hour: animalstore.AtMilli(hour.hour)})
+		}
+		hours[i].Admitted += c.admitted
+		hours[i].Refused += c.refused
+	}
+	slices.SortFunc(hours, func(a, b animalstore.Usage) int { return cmp.Compare(b.Hour.Milli(), a.Hour.Milli()) })
+	return hours, nil
+}
+
 // take removes and returns all counts, by ascending id. Requests don't wait for more than
 // the first step.
 func (u *Usage) take() []db.KeyUsage {

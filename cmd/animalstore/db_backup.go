@@ -169,6 +169,9 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	}
 	p.Note("Restored %s to %s in %.1f s: %s, %s passed.", file, store, time.Since(began).Seconds(),
 		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
+	if !copied.Sealed {
+		p.Note("The backup has no checksum, as one made by another tool: only damage that the checks notice was excluded.")
+	}
 	if paused > 0 {
 		p.Note("Paused %s: they would send events again that were delivered after the backup. Resume each when its receiver is ready.",
 			terminal.Count(int64(paused), "webhook", "webhooks"))

@@ -38,7 +38,8 @@ type CopyProgress interface {
 // Copied describes the file that [Backup] or [Restore] created.
 type Copied struct {
 	Size   int64
-	Checks int // how many checks the copy passed
+	Checks int  // how many checks the copy passed
+	Sealed bool // the backup has a checksum
 }
 
 // ErrDamaged means that a copy failed its checks, so it was removed.
@@ -47,13 +48,14 @@ var ErrDamaged = errors.New("the copy failed its checks")
 // Backup copies a store into a new file, which gets its name only when it is complete,
 // checked and on disk. It never replaces a file. A server may be using the store.
 func Backup(ctx context.Context, engine Files, store, file string, progress CopyProgress) (Copied, error) {
-	return copyStore(ctx, engine, fileCopy{from: store, to: file}, progress)
+	return copyStore(ctx, engine, fileCopy{from: store, to: file, seal: true}, progress)
 }
 
 // fileCopy is the copy of a store in another file.
 type fileCopy struct {
 	from, to string
 	prepare  func(path string) error // changes the copy before it gets its name; may be nil
+	seal     bool                    // the copy gets a checksum
 }
 
 // copyStore creates a file with the same store.
@@ -81,6 +83,12 @@ func copyStore(ctx context.Context, engine Files, c fileCopy, progress CopyProgr
 		if err := c.prepare(partial); err != nil {
 			return Copied{}, err
 		}
+	}
+	if c.seal {
+		if err := seal(f.file); err != nil {
+			return Copied{}, err
+		}
+		copied.Sealed = true
 	}
 	return copied, f.publish()
 }

@@ -30,7 +30,11 @@ type Restoration struct {
 // and the store gets its name only when the copy is complete, checked and on disk. Until
 // then, no server can use the path.
 func Restore(ctx context.Context, engine Files, r Restoration, progress CopyProgress) (Copied, error) {
-	source, err := engine.Open(ctx, r.Backup) // before anything is created
+	sealed, err := checkSeal(r.Backup) // before anything is created
+	if err != nil {
+		return Copied{}, err
+	}
+	source, err := engine.Open(ctx, r.Backup)
 	if err != nil {
 		return Copied{}, err
 	}
@@ -55,7 +59,9 @@ func Restore(ctx context.Context, engine Files, r Restoration, progress CopyProg
 	// The same applies to a log that an interrupted prepare left next to its copy.
 	removeCompanions(engine, r.Store+partialSuffix)
 	defer removeCompanions(engine, r.Store+partialSuffix)
-	return copyStore(ctx, engine, fileCopy{r.Backup, r.Store, r.Prepare}, progress)
+	copied, err := copyStore(ctx, engine, fileCopy{from: r.Backup, to: r.Store, prepare: r.Prepare}, progress)
+	copied.Sealed = sealed
+	return copied, err
 }
 
 func removeCompanions(engine Files, path string) {

@@ -87,6 +87,7 @@ Cluster, or of the sentinels that watch a primary; rediss:// uses TLS:
 	flags.StringSliceVar(&f.webhookNetworks, "webhook-networks", nil, "extra networks that webhooks may reach, also over http, such as 10.1.0.0/16")
 	flags.StringSliceVar(&f.CORSOrigins, "cors-origins", nil, "web origins whose pages may call the API, such as https://shop.example")
 	flags.BoolVar(&f.AccessLog, "access-log", false, "log a line for every request")
+	flags.StringVar(&f.SecurityContact, "security-contact", "", "where to report vulnerabilities, for /.well-known/security.txt: an email address or https://…")
 	flags.BoolVar(&f.fastPath, "fast-path", true, "serve simple requests without net/http, which takes less CPU; turn it off if you suspect a bug in it")
 	flags.BoolVar(&f.console, "console", true, "serve the web console at /console")
 	flags.BoolVar(&f.createOwnerKey, "create-owner-key", true, "create and print an owner key if the database has no keys")

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/mail"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +32,7 @@ func (f serveFlags) config(log io.Writer) (server.Config, error) {
 		checkTLS(cfg, f.certificates),
 		f.parseBackups(&cfg),
 		checkOrigins(cfg.CORSOrigins),
+		parseSecurityContact(&cfg),
 		server.CheckDatabaseURL("--database", cfg.Database),
 		f.parseEnvironment(&cfg),
 		f.parseRetention(&cfg),
@@ -59,6 +62,21 @@ func (f serveFlags) parseBackups(cfg *server.Config) (err error) {
 		return errors.New("--backup-keep must be at least 1")
 	case cfg.Backups.Dir != "" && postgres.Is(cfg.Database):
 		return errors.New("--backup-dir is for SQLite: back up PostgreSQL with its own tools, see \"animalstore db backup --help\"")
+	}
+	return nil
+}
+
+// parseSecurityContact makes an email address a URL.
+func parseSecurityContact(cfg *server.Config) error {
+	contact := strings.TrimPrefix(cfg.SecurityContact, "mailto:")
+	page, err := url.Parse(contact)
+	address, mailErr := mail.ParseAddress(contact)
+	switch {
+	case contact == "", err == nil && page.Scheme == "https" && page.Host != "":
+	case mailErr == nil && address.Address == contact:
+		cfg.SecurityContact = "mailto:" + contact
+	default:
+		return fmt.Errorf("--security-contact must be an email address or a URL that begins with https://, not %q", cfg.SecurityContact)
 	}
 	return nil
 }

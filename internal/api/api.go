@@ -45,6 +45,9 @@ type Config struct {
 	// CheckWebhookURL returns an error for the client if webhooks may not reach a
 	// URL.
 	CheckWebhookURL func(ctx context.Context, url string) error
+	// SecurityContact is where to report a vulnerability: a URL, shown by
+	// /.well-known/security.txt, which doesn't exist without one.
+	SecurityContact string
 	// Environment and Version are shown on the pages. Empty means production and
 	// no version.
 	Environment animalstore.Environment
@@ -86,6 +89,8 @@ type Server struct {
 	lastHour requestLog
 	console  http.Handler
 
+	securityContact string
+
 	inventories     *inventories
 	photosLimit     int64
 	checkWebhookURL func(ctx context.Context, url string) error
@@ -99,7 +104,7 @@ func New(c Config) *Server {
 	s := &Server{
 		db:         c.DB,
 		events:     c.Events,
-		followers:  newFollowers(c.Keys, c.Limiter),
+		followers:  newFollowers(c.Keys),
 		keys:       c.Keys,
 		limiter:    c.Limiter,
 		usage:      c.Usage,
@@ -134,6 +139,7 @@ func New(c Config) *Server {
 	if s.state == nil {
 		s.state = func() ServerState { return ServerState{} }
 	}
+	s.securityContact = c.SecurityContact
 	for _, origin := range c.CORSOrigins {
 		s.cors[origin] = true
 	}

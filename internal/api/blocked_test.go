@@ -34,7 +34,7 @@ func TestBlockedStream(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client, conn := net.Pipe()
-				s := &Server{followers: newFollowers(nil, nil), drainBegun: make(chan struct{})}
+				s := &Server{followers: newFollowers(nil), drainBegun: make(chan struct{})}
 				key, w := make(chan struct{}), pipeWriter{conn}
 				st := &stream{server: s, w: w, control: http.NewResponseController(w), ended: key}
 				began := time.Now()

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -186,12 +187,22 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// TestAccessLog: one line per request, without secrets.
+// TestAccessLog: one line per request, without secrets. A failed one has its code, and the id
+// of the key if its secret is known, valid or not.
 func TestAccessLog(t *testing.T) {
 	s := start(t, func(with *setup) { with.accessLog = true })
 	s.do(t, call{method: "POST", path: "/v1/pets?hidden=query", body: `{"name":"hidden-name","categoryId":7}`, header: http.Header{"X-Request-Id": {"one"}}}).want(t, http.StatusCreated, "")
 	s.do(t, call{path: "/v1/pets", key: "hidden-key-made-elsewhere", header: http.Header{"X-Request-Id": {"two"}}}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
-	for id, want := range map[string]string{"one": "method=POST path=/v1/pets status=201", "two": "method=GET path=/v1/pets status=401"} {
+	revoked, keyID := s.with(t, readWrite, nil)
+	s.revoke(t, keyID)
+	s.do(t, call{path: "/v1/pets", key: revoked, header: http.Header{"X-Request-Id": {"three"}}}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
+	if got := s.log.lines("request_id=three", "code=invalid_api_key", fmt.Sprint("key_id=", keyID)); len(got) != 1 {
+		t.Errorf("got %q, want a line with the code and the key %d", s.log.lines("request_id=three"), keyID)
+	}
+	if got := s.log.lines("request_id=one", "code="); len(got) != 0 {
+		t.Errorf("got %q, want no code", got)
+	}
+	for id, want := range map[string]string{"one": "method=POST path=/v1/pets status=201", "two": "method=GET path=/v1/pets status=401 code=invalid_api_key"} {
 		if got := s.log.lines("request_id="+id, want, " client=127.0.0.1 "); len(got) != 1 {
 			t.Errorf("request %s: got %q, want one line with %q", id, s.log.lines("request_id="+id), want)
 		}

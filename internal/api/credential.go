@@ -14,8 +14,12 @@ import (
 // authenticate sets the key of a request. A request without a valid one is
 // charged to the address it comes from.
 func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
-	var err error
-	if r.key, err = s.checkCredential(r); err == nil {
+	key, err := s.checkCredential(r)
+	if key != nil {
+		r.keyID = key.ID
+	}
+	if err == nil {
+		r.key = key
 		return nil
 	}
 	if statusOf[publicError(err).Code] != http.StatusUnauthorized {

@@ -17,7 +17,7 @@ var removal = time.Date(2030, 12, 5, 0, 0, 0, 0, time.UTC)
 var notice = map[string]string{
 	"Deprecation": "@1794700800",
 	"Sunset":      "Thu, 05 Dec 2030 00:00:00 GMT",
-	"Link":        `</v1/pets>; rel="successor-version"`,
+	"Link":        `</v1/pets>; rel="successor-version", </docs/guides/callers#the-deprecated-operation>; rel="deprecation"; type="text/html"`,
 }
 
 func (a response) wantNotice(t *testing.T, want bool) {

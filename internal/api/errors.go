@@ -81,6 +81,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	if e.Code == animalstore.InternalError && r.changes {
 		message += "; the change may or may not have been made: check before you retry"
 	}
+	r.failed = e.Code
 	s.observer.Failed(e.Code)
 	status := statusOf[e.Code]
 	switch {

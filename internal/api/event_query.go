@@ -137,9 +137,10 @@ const typeEventStream = "text/event-stream"
 
 // prefersStream reports whether a client wants events as a stream. If it accepts JSON
 // as well, it gets JSON: generated clients accept every type in the document, but can't
-// read an endless response.
+// read an endless response. A wildcard is JSON too, but a client that names the stream and
+// prefers nothing to it gets the stream.
 func prefersStream(h http.Header) bool {
-	var stream, json float64
+	var stream, json, anything float64
 	for _, value := range h["Accept"] {
 		for part := range strings.SplitSeq(value, ",") {
 			mediaType, params, err := mime.ParseMediaType(part)
@@ -155,8 +156,10 @@ func prefersStream(h http.Header) bool {
 				stream = max(stream, quality)
 			case typeJSON:
 				json = max(json, quality)
+			case "*/*", "application/*":
+				anything = max(anything, quality)
 			}
 		}
 	}
-	return stream > json
+	return stream > json && stream >= anything
 }

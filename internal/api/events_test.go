@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -189,7 +190,9 @@ func TestEventPages(t *testing.T) {
 			t.Errorf("%s: got events %d backwards and next %q, want %d and none", test.query, backwards, next, forwards)
 		}
 	}
-	s.do(t, call{path: fmt.Sprint("/v1/events?before=", all[6].ID+1)}).want(t, 410, "events_expired")
+	for _, before := range []int64{all[6].ID + 1, math.MaxInt64} {
+		s.do(t, call{path: fmt.Sprint("/v1/events?before=", before)}).want(t, 410, "events_expired")
+	}
 }
 
 // walkEvents follows the links of a list of events while they lead on. It returns the ids

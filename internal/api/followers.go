@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 	"animalstore/internal/keys"
-	"animalstore/internal/ratelimit"
 )
 
 // maxStreams is how many streams of a key an instance serves at once.
@@ -21,7 +21,7 @@ var followTimes = struct {
 	Comment  time.Duration // between two comments in a stream
 	Write    time.Duration // for a client to take a piece of what a stream sends
 	Blocked  time.Duration // until a write counts as blocked
-	KeyCheck time.Duration // between two checks of a key
+	KeyCheck time.Duration // between two checks of all keys
 	Retry    time.Duration // until a stream reads again after an error
 }{
 	Comment:  15 * time.Second,
@@ -32,17 +32,17 @@ var followTimes = struct {
 }
 
 // followers are the streams and the requests that wait for events. A key may be revoked
-// or banned meanwhile, so one goroutine rechecks every key that has followers.
+// or expire meanwhile, so one goroutine checks the keys that have followers: in memory,
+// and with one read of all of them after any key has changed.
 type followers struct {
-	keys    *keys.Checker
-	limiter ratelimit.Limiter
+	keys *keys.Checker
 	// keyCheck is followTimes.KeyCheck as it was at the start: the goroutine may run
 	// on for a moment after the test that started the server.
 	keyCheck time.Duration
 
 	mu       sync.Mutex
-	byKey    map[[32]byte]*followedKey // by the hash of the secret
-	streams  map[int64]int             // how many each key has, by its id
+	byKey    map[int64]map[db.KeyHash]*followedKey // by id and the hash of the secret
+	streams  map[int64]int                         // how many each key has, by its id
 	waiting  int
 	all      int // streams
 	cut      int64
@@ -51,13 +51,14 @@ type followers struct {
 
 // followedKey are the followers with the same secret.
 type followedKey struct {
-	permissions animalstore.Permissions
-	ended       chan struct{} // closed when they must stop
-	followers   int
+	key       *animalstore.Key
+	changes   int64         // of all keys when it was looked up; 0: not since it was followed
+	ended     chan struct{} // closed when they must stop
+	followers int
 }
 
-func newFollowers(checker *keys.Checker, limiter ratelimit.Limiter) *followers {
-	return &followers{keys: checker, limiter: limiter, keyCheck: followTimes.KeyCheck, byKey: map[[32]byte]*followedKey{}, streams: map[int64]int{}}
+func newFollowers(checker *keys.Checker) *followers {
+	return &followers{keys: checker, keyCheck: followTimes.KeyCheck, byKey: map[int64]map[db.KeyHash]*followedKey{}, streams: map[int64]int{}}
 }
 
 // follower is a stream or a request that waits.
@@ -94,75 +95,124 @@ func (f *followers) addStream(r *request) (follower, error) {
 
 func (f *followers) follow(r *request, onEnd func()) follower {
 	hash := r.secretHash()
-	key := f.byKey[hash]
-	if key == nil || key.permissions != r.key.Permissions {
-		key = &followedKey{permissions: r.key.Permissions, ended: make(chan struct{})}
-		if old := f.byKey[hash]; old != nil {
-			close(old.ended)
+	followed := f.byKey[r.key.ID][hash]
+	if followed == nil || followed.key.Permissions != r.key.Permissions {
+		if followed != nil {
+			f.end(followed, hash)
 		}
-		f.byKey[hash] = key
+		followed = &followedKey{key: r.key, ended: make(chan struct{})}
+		if f.byKey[r.key.ID] == nil {
+			f.byKey[r.key.ID] = map[db.KeyHash]*followedKey{}
+		}
+		f.byKey[r.key.ID][hash] = followed
 	}
-	key.followers++
+	followed.followers++
 	if !f.checking {
 		f.checking = true
 		go f.checkKeys()
 	}
-	return follower{key.ended, func() {
+	return follower{followed.ended, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		onEnd()
-		if key.followers--; key.followers == 0 && f.byKey[hash] == key {
-			delete(f.byKey, hash)
+		if followed.followers--; followed.followers == 0 && !isClosed(followed.ended) {
+			f.end(followed, hash)
 		}
 	}}
+}
+
+// end ends the followers with a secret. The caller holds mu.
+func (f *followers) end(followed *followedKey, hash db.KeyHash) {
+	close(followed.ended)
+	id := followed.key.ID
+	if delete(f.byKey[id], hash); len(f.byKey[id]) == 0 {
+		delete(f.byKey, id)
+	}
+}
+
+// endKey ends all followers of a key, which is banned.
+func (f *followers) endKey(id int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for hash, followed := range f.byKey[id] {
+		f.end(followed, hash)
+	}
 }
 
 // checkKeys runs while there are followers.
 func (f *followers) checkKeys() {
 	for {
 		time.Sleep(f.keyCheck)
-		hashes := f.hashes()
-		if hashes == nil {
+		changes := f.keys.Changes()
+		outdated, any := f.outdated(changes)
+		if !any {
 			return
 		}
-		for _, hash := range hashes {
-			f.checkKey(hash)
-		}
+		f.lookUp(outdated, changes)
+		f.endExpired()
 	}
 }
 
-// hashes returns the keys to check. If there are none, it ends the checks.
-func (f *followers) hashes() (all [][32]byte) {
+// outdated returns the secrets to look up because keys have changed since. If there are
+// no followers, it ends the checks.
+func (f *followers) outdated(changes int64) (hashes []db.KeyHash, any bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for hash := range f.byKey {
-		all = append(all, hash)
+	for _, secrets := range f.byKey {
+		for hash, followed := range secrets {
+			if followed.changes != changes {
+				hashes = append(hashes, hash)
+			}
+		}
 	}
-	f.checking = all != nil
-	return all
+	f.checking = len(f.byKey) > 0
+	return hashes, f.checking
 }
 
-// checkKey ends the followers of a key that isn't valid any more, is banned, or has other
-// permissions. If the database doesn't respond, they continue: it has no events for them
-// either.
-func (f *followers) checkKey(hash [32]byte) {
+// lookUp ends the followers of keys that were revoked or have other permissions now. If
+// the database doesn't respond, they continue: it has no events for them either.
+func (f *followers) lookUp(hashes []db.KeyHash, changes int64) {
+	if len(hashes) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), handlerTimeout)
 	defer cancel()
-	key, err := f.keys.Recheck(ctx, hash)
+	current, err := f.keys.LookUpAll(ctx, hashes)
 	if err != nil {
 		return
 	}
-	banned := false
-	if key != nil {
-		status, err := f.limiter.Status(ctx, key)
-		banned = err == nil && !status.BannedUntil.IsZero()
+	looked := map[db.KeyHash]bool{}
+	for _, hash := range hashes {
+		looked[hash] = true
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	followed := f.byKey[hash]
-	if followed != nil && (key == nil || banned || key.Permissions != followed.permissions) {
-		close(followed.ended)
-		delete(f.byKey, hash)
+	for _, secrets := range f.byKey {
+		for hash, followed := range secrets {
+			if !looked[hash] {
+				continue
+			}
+			key, valid := current[hash]
+			if !valid || key.Permissions != followed.key.Permissions {
+				f.end(followed, hash)
+				continue
+			}
+			followed.key, followed.changes = &key, changes
+		}
+	}
+}
+
+// endExpired ends the followers of keys and secrets whose time is over.
+func (f *followers) endExpired() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.keys.Now()
+	for _, secrets := range f.byKey {
+		for hash, followed := range secrets {
+			if !followed.key.Live(now) {
+				f.end(followed, hash)
+			}
+		}
 	}
 }
 

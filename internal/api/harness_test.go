@@ -52,8 +52,10 @@ type setup struct {
 	origins   []string
 	proxies   []netip.Prefix
 	accessLog bool
-	wrap      func(*faultyDB) db.DB // what the server gets as its database
-	observer  api.Observer
+
+	securityContact string
+	wrap            func(*faultyDB) db.DB // what the server gets as its database
+	observer        api.Observer
 
 	eventsEvery time.Duration
 	photosLimit int64
@@ -74,16 +76,17 @@ func start(t testing.TB, change ...func(*setup)) *service {
 	}
 	var err error
 	s.server, err = server.New(t.Context(), server.Config{
-		Database:       s.database,
-		Environment:    with.env,
-		Log:            slog.New(slog.NewTextHandler(s.log, nil)),
-		Listen:         "127.0.0.1:0",
-		TrustedProxies: with.proxies,
-		CORSOrigins:    with.origins,
-		AccessLog:      with.accessLog,
-		Timeouts:       server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: 10 * time.Second},
-		NoFastPath:     !fastPath,
-		PhotosLimit:    with.photosLimit,
+		Database:        s.database,
+		Environment:     with.env,
+		Log:             slog.New(slog.NewTextHandler(s.log, nil)),
+		Listen:          "127.0.0.1:0",
+		TrustedProxies:  with.proxies,
+		CORSOrigins:     with.origins,
+		AccessLog:       with.accessLog,
+		SecurityContact: with.securityContact,
+		Timeouts:        server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: 10 * time.Second},
+		NoFastPath:      !fastPath,
+		PhotosLimit:     with.photosLimit,
 		Hooks: server.Hooks{
 			Now:      s.clock.Now,
 			Observer: with.observer,

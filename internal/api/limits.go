@@ -25,6 +25,9 @@ func (s *Server) limit(w http.ResponseWriter, r *request) error {
 	if d.Allowed {
 		return nil
 	}
+	if d.Code == animalstore.KeyBanned {
+		s.followers.endKey(r.key.ID)
+	}
 	return limitError(d)
 }
 

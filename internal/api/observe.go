@@ -65,18 +65,21 @@ func knownMethod(method string) string {
 }
 
 func (s *Server) logAccess(w *response, r *request, took time.Duration) {
-	key, client, trace := slog.Attr{}, slog.Attr{}, slog.Attr{} // empty ones are omitted
+	key, code, client, trace := slog.Attr{}, slog.Attr{}, slog.Attr{}, slog.Attr{} // empty ones are omitted
+	if r.failed != "" {
+		code = slog.String("code", string(r.failed))
+	}
 	if id := traceID(r.Request); id != "" {
 		trace = slog.String("trace_id", id)
 	}
 	if addr := s.clientAddr(r.Request); addr.IsValid() {
 		client = slog.String("client", addr.String())
 	}
-	if r.key != nil {
-		key = slog.Int64("key_id", r.key.ID)
+	if r.keyID != 0 {
+		key = slog.Int64("key_id", r.keyID)
 	}
 	s.log.Info("request", "request_id", r.id, client, "method", printable(r.Method), "path", r.URL.Path,
-		"status", w.status, "bytes", w.bytes, "took_ms", float64(took.Microseconds())/1000, key, trace)
+		"status", w.status, code, "bytes", w.bytes, "took_ms", float64(took.Microseconds())/1000, key, trace)
 }
 
 // traceParent is the traceparent header of W3C Trace Context. Later versions may append

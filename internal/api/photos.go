@@ -38,7 +38,7 @@ func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 	if err := s.checkPet(r, petID, idempotency); err != nil {
 		return err
 	}
-	picture, err := s.uploads.process(r.Context(), r.key.ID, r.body, header)
+	picture, err := s.uploads.process(r, header)
 	if err != nil {
 		return err
 	}
@@ -131,9 +131,12 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 	if err := r.checkIfMatch(tag); err != nil {
 		return err
 	}
-	data, err := s.db.ImagePart(r.Context(), id, kind, 0)
-	if err != nil {
-		return photoKind.notFound(err, id)
+	var data []byte
+	hasBody := r.Method != http.MethodHead && !r.alreadyHas(tag)
+	if hasBody { // read before the headers, so that a failure is still an error response
+		if data, err = s.db.ImagePart(r.Context(), id, kind, 0); err != nil {
+			return photoKind.notFound(err, id)
+		}
 	}
 	setImageHeaders(w, tag)
 	if r.alreadyHas(tag) {
@@ -143,7 +146,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 	setHeader(w, "Content-Type", image.ContentType)
 	setHeader(w, "Content-Length", strconv.FormatInt(image.Bytes, 10))
 	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
+	if !hasBody {
 		return nil
 	}
 	control := http.NewResponseController(w)
@@ -160,11 +163,11 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 	}
 }
 
-// setImageHeaders makes clients keep an image for good, and show it as nothing but an
-// image.
+// setImageHeaders makes clients keep an image for an hour, and show it as nothing but an
+// image. It never changes, but a store restored from a backup may give its id to another.
 func setImageHeaders(w http.ResponseWriter, tag string) {
 	setHeader(w, "ETag", tag)
-	setHeader(w, "Cache-Control", "private, max-age=31536000, immutable")
+	setHeader(w, "Cache-Control", "private, max-age=3600")
 	setHeader(w, "Content-Disposition", "inline")
 	setHeader(w, "Content-Security-Policy", "default-src 'none'; sandbox")
 }

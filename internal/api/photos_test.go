@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,7 +142,13 @@ func TestUploadsAreRefused(t *testing.T) {
 
 // TestImageHeaders: nothing that was uploaded can run, and images are kept for good.
 func TestImageHeaders(t *testing.T) {
-	s := start(t)
+	parts := new(partCounter)
+	s := start(t, func(with *setup) {
+		with.wrap = func(store *faultyDB) db.DB {
+			parts.DB = store
+			return parts
+		}
+	})
 	pet := s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID
 	const script = "<script>alert(1)</script>"
 	polyglot := phototest.InsertSegment([]byte(smallJPEG), 0xfe, []byte("*/=1;"+script+"/*"))
@@ -153,16 +160,20 @@ func TestImageHeaders(t *testing.T) {
 			t.Errorf("%s contains what was uploaded", rest)
 		}
 		tag := got.header.Get("Etag")
+		read := parts.read.Load()
 		same := s.do(t, call{path: path, header: http.Header{"If-None-Match": {tag}}})
 		same.want(t, http.StatusNotModified, "")
 		head := s.do(t, call{method: "HEAD", path: path})
 		head.want(t, http.StatusOK, "")
+		if n := parts.read.Load() - read; n != 0 {
+			t.Errorf("%s: HEAD and 304 read %d parts of the image, want none", rest, n)
+		}
 		if head.header.Get("Content-Length") != fmt.Sprint(len(got.body)) {
 			t.Errorf("HEAD %s: got length %q, want %d", rest, head.header.Get("Content-Length"), len(got.body))
 		}
 		for name, want := range map[string]string{
 			"Content-Type": "image/jpeg", "X-Content-Type-Options": "nosniff", "Content-Disposition": "inline", "Etag": tag,
-			"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "private, max-age=31536000, immutable",
+			"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "private, max-age=3600",
 		} {
 			for _, r := range []response{got, same, head} {
 				if got := r.header.Get(name); got != want && (name != "Content-Type" || r.status == http.StatusOK) {
@@ -214,4 +225,15 @@ func TestLargeImage(t *testing.T) {
 	if got, err := s.send(t.Context(), call{path: path}); err == nil {
 		t.Errorf("got a response of %d bytes, want an error: only %d are left", len(got.body), db.PartSize)
 	}
+}
+
+// partCounter counts the parts of images that are read.
+type partCounter struct {
+	db.DB
+	read atomic.Int64
+}
+
+func (c *partCounter) ImagePart(ctx context.Context, id int64, kind db.ImageKind, number int) ([]byte, error) {
+	c.read.Add(1)
+	return c.DB.ImagePart(ctx, id, kind, number)
 }

@@ -3,8 +3,10 @@ package api
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +39,9 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 		"/livez":  s.livez,
 		"/readyz": s.readyz,
 	}[r.URL.Path]
+	if s.securityContact != "" && r.URL.Path == securityPath {
+		page = s.securityText
+	}
 	if page == nil && s.pages.Has(r.URL.Path) {
 		page = s.page
 	}
@@ -84,6 +89,24 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 func (s *Server) ping(ctx context.Context) (err error) {
 	defer recoverError(&err)
 	return s.db.Ping(ctx)
+}
+
+// securityPath is where RFC 9116 has those look who found a vulnerability.
+const securityPath = "/.well-known/security.txt"
+
+// securityText says where to report a vulnerability. The RFC wants it to expire, so that
+// nobody trusts an old copy.
+func (s *Server) securityText(w http.ResponseWriter, r *request) error {
+	expires := s.now().UTC().AddDate(0, 0, 30).Truncate(24 * time.Hour)
+	text := "Contact: " + s.securityContact + "\nExpires: " + expires.Format(time.RFC3339) + "\n"
+	setHeader(w, "Content-Type", "text/plain; charset=utf-8")
+	setHeader(w, "Content-Length", strconv.Itoa(len(text)))
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 // page serves the pages for browsers and the OpenAPI document.

@@ -3,9 +3,11 @@ package api_test
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,5 +118,30 @@ func TestOpenAPIDocumentCORS(t *testing.T) {
 	}
 	if got := s.do(t, call{path: "/docs", key: noKey, header: http.Header{"Origin": {shop}}}).header; got.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("/docs: got %v, want no permission", got)
+	}
+}
+
+// TestSecurityText: a contact for vulnerabilities is published if there is one.
+func TestSecurityText(t *testing.T) {
+	s := start(t, func(with *setup) { with.securityContact = "mailto:security@shop.example" })
+	got := s.do(t, call{path: "/.well-known/security.txt", key: noKey})
+	want := "Contact: mailto:security@shop.example\nExpires: " + s.clock.Now().AddDate(0, 0, 30).Format("2006-01-02") + "T00:00:00Z\n"
+	if got.status != http.StatusOK || string(got.body) != want || got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("got %d %q, want %q", got.status, got.body, want)
+	}
+	start(t).do(t, call{path: "/.well-known/security.txt"}).want(t, http.StatusNotFound, animalstore.RouteNotFound)
+}
+
+// TestStrictTransport: a client that came by TLS shall come by TLS only.
+func TestStrictTransport(t *testing.T) {
+	s := start(t)
+	for _, secure := range []*tls.ConnectionState{nil, {}} {
+		r := httptest.NewRequest("GET", "/livez", nil)
+		r.TLS = secure
+		w := httptest.NewRecorder()
+		s.server.Handler().ServeHTTP(w, r)
+		if got := w.Header().Get("Strict-Transport-Security"); (got != "") != (secure != nil) {
+			t.Errorf("TLS %t: got Strict-Transport-Security %q", secure != nil, got)
+		}
 	}
 }

@@ -25,12 +25,14 @@ type request struct {
 	id      string // its X-Request-Id
 	began   time.Time
 	key     *animalstore.Key // nil until the credential is checked
+	keyID   int64            // of a known key, valid or not; 0: none
 	session *db.KeyHash      // the hash of its key, if it is from a session: see ServeAs
 	pattern string           // of the path; "" until the route is found
 	param   string           // the value of the path's first {parameter}
 	second  string           // the value of its second, if it has two
 	body    []byte           // nil until it is read
 	changes bool             // its operation was called and may have changed something
+	failed  animalstore.Code // why it failed; "" if it succeeded
 	waited  time.Duration    // for events or an upload; not counted as time that the server takes
 
 	ctx    context.Context
@@ -88,6 +90,9 @@ func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, session *db.Ke
 	}()
 	setHeader(w, "X-Request-Id", r.id)
 	setHeader(w, "X-Content-Type-Options", "nosniff") // keeps browsers from guessing another type
+	if hr.TLS != nil {
+		setHeader(w, "Strict-Transport-Security", "max-age=31536000")
+	}
 	if s.draining.Load() {
 		setHeader(w, "Connection", "close")
 	}

@@ -195,7 +195,7 @@ func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 // removed.
 func announceRemoval(w http.ResponseWriter, now time.Time) error {
 	setHeader(w, "Deprecation", "@"+strconv.FormatInt(getPetDeprecated.Unix(), 10))
-	setHeader(w, "Link", `</v1/pets>; rel="successor-version"`)
+	setHeader(w, "Link", `</v1/pets>; rel="successor-version", </docs/guides/callers#the-deprecated-operation>; rel="deprecation"; type="text/html"`)
 	setHeader(w, "Sunset", getPetRemoved.Format(http.TimeFormat))
 	if now.Before(getPetRemoved) {
 		return nil

@@ -190,6 +190,7 @@ func TestAcceptChooses(t *testing.T) {
 		"":                                    "application/json",
 		"application/json, text/event-stream": "application/json",
 		"text/event-stream;q=0":               "application/json",
+		"text/event-stream;q=0.9, */*":        "application/json",
 		"text/html, nonsense;;;, application/x-more": "application/json",
 	} {
 		res := s.startStream(t, call{path: "/v1/events", header: http.Header{"Accept": {accept}}})

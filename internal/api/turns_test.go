@@ -2,13 +2,15 @@ package api
 
 import (
 	"context"
+	"errors"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
-	"animalstore/internal/photo"
-	"animalstore/internal/photo/phototest"
+	"animalstore"
 )
 
 // TestUploadsInProgress: a key has two uploads in progress at most, and all keys together
@@ -49,46 +51,50 @@ func TestUploadsInProgress(t *testing.T) {
 }
 
 // TestDecodingTakesTurns: one picture is decoded at a time, and a key that waits with two
-// gets one of them decoded, then another key gets its own.
+// gets one of them decoded, then another key gets its own. A picture may wait 30 s for its
+// turn, and has the handler's time after that.
 func TestDecodingTakesTurns(t *testing.T) {
-	picture := phototest.JPEG(phototest.Drawing(8, 8))
-	header, err := photo.Inspect(picture, "image/jpeg")
-	if err != nil {
-		t.Fatal(err)
-	}
 	synctest.Test(t, func(t *testing.T) {
 		u := newUploads()
 		if err := u.decoder.Acquire(t.Context(), 9); err != nil {
 			t.Fatal(err)
 		}
+		began := time.Now()
+		var mu sync.Mutex
 		var order []int64
 		for _, key := range []int64{1, 1, 2} {
 			go func() {
-				begun := sync.OnceFunc(func() { order = append(order, key) })
-				if _, err := u.process(watchedContext{t.Context(), begun}, key, picture, header); err != nil {
-					t.Error(err)
+				r := &request{Request: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), key: &animalstore.Key{ID: key}}
+				done, err := u.waitForDecoder(r)
+				if err != nil {
+					if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != decoderWait {
+						t.Errorf("got %v after %v, want the deadline after %v", err, time.Since(began), decoderWait)
+					}
+					return
 				}
+				mu.Lock()
+				order = append(order, key)
+				mu.Unlock()
+				if end, ok := r.Context().Deadline(); !ok || time.Until(end) != handlerTimeout {
+					t.Errorf("%v are left for the work, want %v", time.Until(end), handlerTimeout)
+				}
+				time.Sleep(2 * time.Second)
+				done()
 			}()
 			synctest.Wait()
 		}
+		time.Sleep(decoderWait - 3*time.Second)
+		mu.Lock()
 		if len(order) > 0 {
 			t.Errorf("pictures of %d were decoded while another was", order)
 		}
+		mu.Unlock()
 		u.decoder.Release(9)
-		synctest.Wait()
-		if want := []int64{1, 2, 1}; !slices.Equal(order, want) {
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []int64{1, 2}; !slices.Equal(order, want) {
 			t.Errorf("decoded in the order of keys %d, want %d", order, want)
 		}
 	})
-}
-
-// watchedContext tells when it is first asked whether it has ended, which a decoder does.
-type watchedContext struct {
-	context.Context
-	asked func()
-}
-
-func (c watchedContext) Err() error {
-	c.asked()
-	return c.Context.Err()
 }

@@ -19,6 +19,9 @@ import (
 const (
 	// uploadTimeout is how long an upload may take, including its wait for a slot.
 	uploadTimeout = 60 * time.Second
+	// decoderWait is how long an upload that has arrived may wait for its turn to be
+	// decoded. The handler's time begins after that.
+	decoderWait = 30 * time.Second
 
 	// Uploads in memory: all of them, and those of one key. The others wait before they
 	// are received, so they take no memory.
@@ -85,13 +88,26 @@ func (u *uploads) remove(key int64) {
 	}
 }
 
-// process waits for the decoder and makes the picture to keep.
-func (u *uploads) process(ctx context.Context, key int64, data []byte, header *photo.Header) (*photo.Picture, error) {
-	if err := u.decoder.Acquire(ctx, key); err != nil {
+// waitForDecoder waits for the turn of an upload to be decoded. If it returns no error, the
+// caller must call done.
+func (u *uploads) waitForDecoder(r *request) (done func(), err error) {
+	key := r.key.ID
+	r.limitTime(decoderWait)
+	if err := u.decoder.Acquire(r.Context(), key); err != nil {
 		return nil, err
 	}
-	defer u.decoder.Release(key)
-	return photo.Process(ctx, data, header)
+	r.restartClock()
+	return func() { u.decoder.Release(key) }, nil
+}
+
+// process makes the picture to keep, when it is its turn.
+func (u *uploads) process(r *request, header *photo.Header) (*photo.Picture, error) {
+	done, err := u.waitForDecoder(r)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return photo.Process(r.Context(), r.body, header)
 }
 
 // readUpload reads a picture into the request's body and checks its header. The
@@ -103,7 +119,7 @@ func readUpload(w http.ResponseWriter, r *request) (*photo.Header, error) {
 	began := time.Now()
 	control := http.NewResponseController(w) // the console passes its deadlines on to the browser's connection
 	control.SetReadDeadline(began.Add(uploadTimeout))
-	control.SetWriteDeadline(began.Add(uploadTimeout + handlerTimeout + partTimeout))
+	control.SetWriteDeadline(began.Add(uploadTimeout + decoderWait + handlerTimeout + partTimeout))
 	contentType, typeErr := uploadType(r.Header)
 	var body bytes.Buffer
 	target := io.Writer(&body)

@@ -7,7 +7,7 @@ import (
 )
 
 // Bulk is implemented by databases that can load many complete rows at once, such as
-// sample data. The promises that [DB] makes about writes also apply here.
+// sample data. Loaded rows are as durable as any others, but they make no events.
 type Bulk interface {
 	// Reserve reserves this many pet and order ids and returns the highest ids assigned
 	// before. The ids right after those belong to the caller, whether it uses them or

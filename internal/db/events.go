@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 
 	"animalstore"
@@ -46,14 +45,14 @@ var ErrEventsExpired = errors.New("events expired")
 // Subject, every event matches.
 type EventQuery struct {
 	After   int64 // only higher ids, oldest first
-	Before  int64 // if not 0, replaces After: only lower ids, newest first
+	Before  int64 // if not 0, replaces After: only lower ids (or LatestEvents), newest first
 	Types   []animalstore.EventType
 	Subject string // such as "pet/17"
 	Limit   int    // at least 1
 }
 
 // LatestEvents is the value of Before for a list that begins with the newest event.
-const LatestEvents = math.MaxInt64
+const LatestEvents = -1
 
 // MaxEventsExamined is how many events an engine examines in one call if few of them
 // match, so that a query for a rare type doesn't scan the whole store. With a subject,

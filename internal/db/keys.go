@@ -21,6 +21,9 @@ type Keys interface {
 	// clients send, and doesn't import this package.
 	KeyByHash(ctx context.Context, hash KeyHash) (key animalstore.Key, found bool, err error)
 
+	// KeysByHash returns the keys that KeyByHash finds for these secrets, with one read.
+	KeysByHash(ctx context.Context, hashes []KeyHash) (map[KeyHash]animalstore.Key, error)
+
 	// KeysVersion identifies a state of all keys and their secrets: while it doesn't
 	// change, KeyByHash returns the same results, except for the time of a key's last
 	// use. It changes in the same transaction as the keys, whichever process changes

@@ -45,13 +45,14 @@ type NamePosition struct {
 const maxFolded = 300
 
 // FoldName returns the form in which names are compared: composed (NFC), with full case
-// folding, and cut off after maxFolded code points. Names that differ only in case or in
+// folding, composed again (folding takes apart some letters, and ι isn't the beginning of
+// ΐ), and cut off after maxFolded code points. Names that differ only in case or in
 // how their accents are encoded have the same form, in every engine.
 func FoldName(name string) string {
 	if folded, ok := foldASCII(name); ok {
 		return folded
 	}
-	folded := strings.Map(foldCherokee, cases.Fold().String(norm.NFC.String(name)))
+	folded := strings.Map(foldCherokee, norm.NFC.String(cases.Fold().String(norm.NFC.String(name))))
 	n := 0
 	for i := range folded {
 		if n++; n > maxFolded {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,8 @@ import (
 type Store interface {
 	// KeyByHash returns the key whose secret has this hash, live or not.
 	KeyByHash(ctx context.Context, hash [32]byte) (key animalstore.Key, found bool, err error)
+	// KeysByHash returns the keys that KeyByHash finds for these hashes, with one read.
+	KeysByHash(ctx context.Context, hashes [][32]byte) (map[[32]byte]animalstore.Key, error)
 	// KeysVersion changes whenever KeyByHash would return something different
 	// for any hash. It doesn't change when a key's last use is recorded.
 	KeysVersion(ctx context.Context) (version string, err error)
@@ -80,7 +83,8 @@ var errInvalid = animalstore.Errorf(animalstore.InvalidAPIKey,
 	"the API key is not valid here: check that it is complete, not revoked or expired, and made for this deployment")
 
 // Check returns the key that a token belongs to. The caller must not change it. The
-// error has code invalid_api_key, or is the store's if the lookup fails.
+// error has code invalid_api_key, or is the store's if the lookup fails. It returns a key
+// that isn't valid together with the error.
 func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, error) {
 	return c.check(ctx, Hash(token), func(now time.Time) bool { return c.worthLookup(ctx, token, now) })
 }
@@ -103,12 +107,14 @@ func (c *Checker) check(ctx context.Context, hash [32]byte, worthLookup func(tim
 			return nil, fmt.Errorf("look up key: %w", err)
 		}
 	}
-	if key == nil {
+	switch {
+	case key == nil:
 		return nil, errInvalid
-	}
-	if key.Environment != c.env {
+	case key.Environment != c.env:
 		c.warn(ctx, key.Environment, now)
-		return nil, errInvalid
+		return key, errInvalid
+	case !key.Live(now):
+		return key, errInvalid
 	}
 	return key, nil
 }
@@ -146,8 +152,8 @@ func (c *Checker) cached(hash [32]byte, now time.Time) (*animalstore.Key, bool) 
 	return &hit.key, true
 }
 
-// lookUp looks up the key with this hash in the store. It returns nil if there
-// is no live key.
+// lookUp looks up the key with this hash in the store. It returns nil if there is none,
+// and caches it if it is live.
 func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*animalstore.Key, error) {
 	known := c.version.Load() // before the lookup, which may see a later one
 	key, found, err := c.store.KeyByHash(ctx, hash)
@@ -157,8 +163,11 @@ func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*an
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.keys, hash)
-	if !found || !key.Live(now) {
+	if !found {
 		return nil, nil
+	}
+	if !key.Live(now) {
+		return &key, nil
 	}
 	if len(c.keys) >= maxCached {
 		for other := range c.keys {
@@ -171,16 +180,18 @@ func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*an
 	return &cached.key, nil
 }
 
-// Recheck looks up a key by the hash of its secret, bypassing the cache. It
-// returns nil if the key is no longer valid. Long-running responses use it,
-// because they must end within a second of losing their key.
-func (c *Checker) Recheck(ctx context.Context, hash [32]byte) (*animalstore.Key, error) {
-	key, err := c.lookUp(ctx, hash, c.now())
+// LookUpAll returns the keys of these secrets that are valid here, with one read that
+// bypasses the cache. Long-running responses use it after [Checker.Changes], because they
+// must end within a second of losing their key.
+func (c *Checker) LookUpAll(ctx context.Context, hashes [][32]byte) (map[[32]byte]animalstore.Key, error) {
+	all, err := c.store.KeysByHash(ctx, hashes)
 	if err != nil {
-		return nil, fmt.Errorf("look up key: %w", err)
+		return nil, fmt.Errorf("look up keys: %w", err)
 	}
-	if key != nil && key.Environment != c.env {
-		return nil, nil
-	}
-	return key, nil
+	now := c.now()
+	maps.DeleteFunc(all, func(_ [32]byte, key animalstore.Key) bool { return key.Environment != c.env || !key.Live(now) })
+	return all, nil
 }
+
+// Now is the time by which keys expire.
+func (c *Checker) Now() time.Time { return c.now() }

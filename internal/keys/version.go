@@ -27,17 +27,23 @@ type version struct {
 // It doesn't wait, so it delays no request.
 func (c *Checker) refreshIfDue(now time.Time) {
 	age := now.Sub(c.version.Load().tried)
-	if age >= 0 && age < refreshEvery || !c.refreshing.CompareAndSwap(false, true) {
-		return
+	if (age < 0 || age >= refreshEvery) && c.refreshing.CompareAndSwap(false, true) {
+		go c.refresh(now)
 	}
-	go func() {
-		defer c.refreshing.Store(false)
-		c.refresh(now)
-	}()
+}
+
+// Changes reads the version, unless somebody else is doing so, and returns how often it
+// has changed.
+func (c *Checker) Changes() int64 {
+	if c.refreshing.CompareAndSwap(false, true) {
+		c.refresh(c.now())
+	}
+	return c.version.Load().changes
 }
 
 // refresh reads the version. The caller must have set refreshing.
 func (c *Checker) refresh(now time.Time) {
+	defer c.refreshing.Store(false)
 	ctx, cancel := context.WithTimeout(context.Background(), freshFor) // a later result would be useless
 	defer cancel()
 	next := *c.version.Load()

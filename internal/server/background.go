@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -145,13 +146,12 @@ const (
 	sweepBatch = 500 // rows at a time, so that requests don't wait long
 )
 
-// sweep deletes expired rows until ctx ends. It doesn't report errors: requests fail
-// for the same reason, and the next sweep tries again.
+// sweep deletes expired rows until ctx ends.
 func (s *Server) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		s.sweepOnce(ctx)
+		s.sweepAndReport(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -160,24 +160,33 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// sweepOnce deletes rows that have expired.
-func (s *Server) sweepOnce(ctx context.Context) {
-	now := s.cfg.Hooks.Now()
-	sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow)))
-	sweepBatches(ctx, s.db.DropDeliveries, animalstore.At(now.Add(-db.DeliveriesKept)))
-	sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept)))
-	sweepBatches(ctx, s.db.DropSessions, animalstore.At(now))
-	sweepBatches(ctx, s.db.DropForms, animalstore.At(now.Add(-db.IdempotencyWindow)))
-	if s.cfg.EventsRetention > 0 { // otherwise they are kept
-		sweepBatches(ctx, s.db.DropEvents, animalstore.At(now.Add(-s.cfg.EventsRetention)))
+func (s *Server) sweepAndReport(ctx context.Context) {
+	if err := s.sweepOnce(ctx); err != nil && ctx.Err() == nil {
+		s.cfg.Log.Warn("deleting expired rows failed: they take space until it succeeds; retrying in a minute", "err", err)
 	}
 }
 
-func sweepBatches(ctx context.Context, drop func(context.Context, animalstore.Time, int) (int, error), before animalstore.Time) {
+// sweepOnce deletes rows that have expired. One table that fails doesn't keep the others.
+func (s *Server) sweepOnce(ctx context.Context) error {
+	now := s.cfg.Hooks.Now()
+	errs := []error{
+		sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow))),
+		sweepBatches(ctx, s.db.DropDeliveries, animalstore.At(now.Add(-db.DeliveriesKept))),
+		sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept))),
+		sweepBatches(ctx, s.db.DropSessions, animalstore.At(now)),
+		sweepBatches(ctx, s.db.DropForms, animalstore.At(now.Add(-db.IdempotencyWindow))),
+	}
+	if s.cfg.EventsRetention > 0 { // otherwise they are kept
+		errs = append(errs, sweepBatches(ctx, s.db.DropEvents, animalstore.At(now.Add(-s.cfg.EventsRetention))))
+	}
+	return errors.Join(errs...)
+}
+
+func sweepBatches(ctx context.Context, drop func(context.Context, animalstore.Time, int) (int, error), before animalstore.Time) error {
 	for {
 		dropped, err := drop(ctx, before, sweepBatch)
 		if err != nil || dropped < sweepBatch {
-			return
+			return err
 		}
 	}
 }

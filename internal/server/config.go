@@ -60,7 +60,8 @@ type Config struct {
 	// WebhookNetworks are extra networks that webhooks may reach, also over http.
 	// Without them, webhooks reach only public addresses.
 	WebhookNetworks []netip.Prefix
-	AccessLog       bool // logs a line for every request
+	AccessLog       bool   // logs a line for every request
+	SecurityContact string // URL to report vulnerabilities to, for /.well-known/security.txt; "" for none
 	// NoFastPath leaves every request to net/http. By default package http1 serves
 	// most of those that arrive without TLS.
 	NoFastPath bool

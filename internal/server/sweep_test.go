@@ -1,8 +1,12 @@
 package server
 
 import (
+	"bytes"
+	"context"
+	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,5 +100,23 @@ func TestSweepDeliveries(t *testing.T) {
 	left, err := store.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhook.ID, Limit: 10})
 	if err != nil || len(left) != 2 || left[0].ID != ids[3] || left[1].ID != ids[2] {
 		t.Errorf("got %+v, %v, want the two of the last 30 days", left, err)
+	}
+}
+
+// TestSweepFails: a sweep that fails is logged, because tables grow until one succeeds.
+func TestSweepFails(t *testing.T) {
+	store := openStore(t)
+	store.Close()
+	var log bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &Server{cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil)), Hooks: Hooks{Now: time.Now}}, db: store}
+	s.sweepAndReport(ctx)
+	if !strings.Contains(log.String(), "level=WARN") {
+		t.Errorf("got the log %q, want a warning", log.String())
+	}
+	log.Reset()
+	cancel()
+	if s.sweepAndReport(ctx); log.Len() > 0 {
+		t.Errorf("while the server stops, got the log %q, want nothing", log.String())
 	}
 }

@@ -221,7 +221,7 @@ func TestRebinding(t *testing.T) {
 		t.Fatalf("saving: %v", err)
 	}
 	r := NewSender(SenderConfig{Networks: n}).Attempt(t.Context(), due(hook))
-	if r.Error != describe(errNotAllowed) || l.connections.Load() != 0 {
+	if r.Error != describe(errNotAllowed, 0) || l.connections.Load() != 0 {
 		t.Errorf("got %q and %d connections, want it refused", r.Error, l.connections.Load())
 	}
 }

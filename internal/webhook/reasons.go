@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/db"
 )
 
 // handshakeError says that TLS could not begin.
@@ -20,8 +19,9 @@ type handshakeError struct{ error }
 
 func (e *handshakeError) Unwrap() error { return e.error }
 
-// describe says why there was no response, without anything that a receiver or resolver sent.
-func describe(err error) animalstore.Reason {
+// describe says why there was no response within a timeout, without anything that a
+// receiver or resolver sent.
+func describe(err error, timeout time.Duration) animalstore.Reason {
 	var dns *net.DNSError
 	var handshake *handshakeError
 	var network net.Error
@@ -31,7 +31,7 @@ func describe(err error) animalstore.Reason {
 	case errors.Is(err, errPlainHTTP):
 		return "http is not allowed for this address"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout() && !errors.As(err, &dns):
-		return animalstore.Reason(fmt.Sprintf("no response within %s", db.AttemptTimeout))
+		return animalstore.Reason(fmt.Sprintf("no response within %s", timeout))
 	case errors.As(err, &dns):
 		return "the host name does not resolve"
 	case errors.As(err, &handshake):

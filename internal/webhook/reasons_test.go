@@ -96,7 +96,7 @@ func TestReasons(t *testing.T) {
 		url    string
 		want   string // in the reason
 	}{
-		{"no response", impatient, "https://" + speak(t, with(good), ""), "within 15s"},
+		{"no response", impatient, "https://" + speak(t, with(good), ""), "within 100ms"},
 		{"closed without a response", sender, closing.URL, "closed without"},
 		{"nobody listens", sender, closed.URL, "refused"},
 		{"not allowed", sender, "http://[::ffff:9.9.9.9]/", "may not reach"},

@@ -137,7 +137,7 @@ func (s *Sender) Attempt(ctx context.Context, d *db.ClaimedDelivery) db.Delivery
 	status, retryAfter, err := s.post(ctx, d, started)
 	a := animalstore.Attempt{Time: animalstore.At(started), DurationMs: max(0, s.now().Sub(started).Milliseconds())}
 	if err != nil {
-		a.Error = describe(err)
+		a.Error = describe(err, s.timeout)
 	} else {
 		a.Status = &status
 	}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"animalstore"
@@ -146,6 +147,9 @@ func eventListQuery(q db.EventQuery, filter *db.EventFilter) (query string, args
 	if q.Before != 0 {
 		all, byType, bySubject = eventsBefore, typeEventsBefore, subjectEventsBefore
 		args[0] = q.Before
+		if q.Before == db.LatestEvents {
+			args[0] = math.MaxInt64
+		}
 	}
 	if filter.Types == nil && !filter.None {
 		return all, args
@@ -188,7 +192,7 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 		end = 0
 	}
 	switch {
-	case q.Before == 0 && (q.After < scan.first || q.After > scan.newest), q.Before > scan.newest && q.Before != db.LatestEvents:
+	case q.Before == 0 && (q.After < scan.first || q.After > scan.newest), q.Before > scan.newest:
 		return nil, q.After, db.ErrEventsExpired
 	case len(events) == q.Limit:
 		last = events[len(events)-1].ID

@@ -90,6 +90,25 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 	return key, err == nil, err
 }
 
+// KeysByHash implements [db.DB], with one round trip.
+func (d *DB) KeysByHash(ctx context.Context, hashes []db.KeyHash) (found map[db.KeyHash]animalstore.Key, err error) {
+	err = d.read(fair.WithCaller(ctx, fair.LookupSystem), func(ctx context.Context, c *pgx.Conn) error {
+		found = make(map[db.KeyHash]animalstore.Key, len(hashes))
+		var batch pgx.Batch
+		for _, hash := range hashes {
+			batch.Queue(keyByHashQuery, hash[:]).QueryRow(func(row pgx.Row) error {
+				key, err := scanKey(row)
+				if err == nil {
+					found[hash] = key
+				}
+				return ignoreNoRows(err)
+			})
+		}
+		return failed("select keys", c.SendBatch(ctx, &batch).Close())
+	})
+	return found, err
+}
+
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
 	return readOne(fair.WithCaller(ctx, fair.LookupSystem), d, "select version of keys", scanValue[string], "SELECT version FROM keys_version")

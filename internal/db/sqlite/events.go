@@ -79,11 +79,14 @@ func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.Event
 		if err != nil {
 			return err
 		}
-		if q.Before > newest && q.Before != db.LatestEvents {
+		before := q.Before
+		if before == db.LatestEvents {
+			before = newest + 1
+		} else if before > newest {
 			return db.ErrEventsExpired
 		}
 		events, last = []animalstore.Event{}, 0
-		if filter.None || q.Before <= first+1 {
+		if filter.None || before <= first+1 {
 			return nil
 		}
 		query := eventsBefore
@@ -91,7 +94,7 @@ func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.Event
 			query = subjectEventsBefore
 		}
 		all := false
-		if events, last, all, err = selectEvents(c, eventList{query, first, q.Before, q.Limit, filter}); all || last == first+1 {
+		if events, last, all, err = selectEvents(c, eventList{query, first, before, q.Limit, filter}); all || last == first+1 {
 			last = 0
 		}
 		return err

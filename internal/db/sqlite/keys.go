@@ -80,6 +80,23 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 	return key, err == nil, err
 }
 
+// KeysByHash implements [db.DB].
+func (d *DB) KeysByHash(ctx context.Context, hashes []db.KeyHash) (found map[db.KeyHash]animalstore.Key, err error) {
+	err = d.read(fair.WithCaller(ctx, fair.LookupSystem), func(c *sqlite.Conn) error {
+		found = make(map[db.KeyHash]animalstore.Key, len(hashes))
+		for _, hash := range hashes {
+			key, err := selectOne(c, "select key", scanKey, keyByHashQuery, hash[:])
+			if err == nil {
+				found[hash] = key
+			} else if !errors.Is(err, db.ErrNotFound) {
+				return err
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (string, error) {
 	text := func(stmt *sqlite.Stmt) (string, error) { return stmt.ColumnText(0), nil }

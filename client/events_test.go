@@ -95,8 +95,8 @@ func TestEventsSurviveFaults(t *testing.T) {
 	}
 }
 
-// cutting cuts a stream after some writes. It doesn't let the client wait a second for the
-// next one.
+// cutting cuts a stream after some writes, or in the sixth event of one. It doesn't let the
+// client wait a second for the next one.
 type cutting struct {
 	http.ResponseWriter
 	writes int
@@ -104,6 +104,12 @@ type cutting struct {
 
 func (c *cutting) Write(b []byte) (int, error) {
 	if c.writes--; c.writes < 0 {
+		panic(http.ErrAbortHandler)
+	}
+	if events := bytes.SplitAfter(b, []byte("\n\n")); len(events) > 6 {
+		c.ResponseWriter.Write(bytes.Join(events[:5], nil))
+		c.ResponseWriter.Write(events[5][:len(events[5])/2])
+		http.NewResponseController(c.ResponseWriter).Flush()
 		panic(http.ErrAbortHandler)
 	}
 	return c.ResponseWriter.Write(bytes.Replace(b, []byte("retry: 1000"), []byte("retry: 0001"), 1))

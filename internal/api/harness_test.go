@@ -84,7 +84,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		CORSOrigins:     with.origins,
 		AccessLog:       with.accessLog,
 		SecurityContact: with.securityContact,
-		Timeouts:        server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: 10 * time.Second},
+		Timeouts:        server.Timeouts{ReadHeader: 5 * time.Second, Write: time.Minute, Idle: time.Minute, Drain: 10 * time.Second},
 		NoFastPath:      !fastPath,
 		PhotosLimit:     with.photosLimit,
 		Hooks: server.Hooks{

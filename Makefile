@@ -25,7 +25,7 @@ build: need-go ## build a static binary, bin/animalstore
 
 dist: need-go ## build archives, packages and images of a release, in dist/
 	@scripts/setup dist
-	go -C tools run ./dist
+	go -C tools run ./dist $(DISTFLAGS)
 
 test: need-go ## run the quick tests, on SQLite
 	@scripts/setup test

@@ -39,6 +39,16 @@ type DeliveryWithBody struct {
 	Body json.RawMessage `json:"body"`
 }
 
+// WebhookMessage is the body that a webhook receives.
+type WebhookMessage struct {
+	Type      EventType       `json:"type"`      // of the event, or WebhookPing
+	Timestamp Time            `json:"timestamp"` // when the change was made
+	Data      json.RawMessage `json:"data"`      // the resource, as in the event
+}
+
+// DecodeData is like [Event.DecodeData]. It returns nil for a [WebhookPing].
+func (m WebhookMessage) DecodeData() (any, error) { return m.Type.decode(m.Data) }
+
 // DeliveryRetry selects the deliveries that match all of its fields. A zero field matches
 // all, but one has to be given.
 type DeliveryRetry struct {
@@ -77,10 +87,10 @@ func ParsePingType(s string) (EventType, bool) {
 
 // Attempt is one attempt to deliver.
 type Attempt struct {
-	Time       Time   `json:"time"`
-	Status     *int   `json:"status"` // of the response; nil: there was none
-	Error      Reason `json:"error"`  // why there was none
-	DurationMs int64  `json:"durationMs"`
+	Time       Time         `json:"time"`
+	Status     *int         `json:"status"` // of the response; nil: there was none
+	Error      OptionalText `json:"error"`  // why there was none
+	DurationMs int64        `json:"durationMs"`
 }
 
 // Succeeded reports whether the receiver accepted the event.

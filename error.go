@@ -18,6 +18,8 @@ const (
 	MissingAPIKey          Code = "missing_api_key"
 	InvalidAPIKey          Code = "invalid_api_key"
 	InsufficientPermission Code = "insufficient_permission"
+	AddressNotAllowed      Code = "address_not_allowed"
+	KeySuspended           Code = "key_suspended"
 	PetNotFound            Code = "pet_not_found"
 	OrderNotFound          Code = "order_not_found"
 	CategoryNotFound       Code = "category_not_found"
@@ -30,6 +32,7 @@ const (
 	InvalidTransition      Code = "invalid_transition"
 	PetNotAvailable        Code = "pet_not_available"
 	LastAdminKey           Code = "last_admin_key"
+	WouldLockOut           Code = "would_lock_out"
 	TooManyWebhooks        Code = "too_many_webhooks"
 	TooManyPhotos          Code = "too_many_photos"
 	EndpointRemoved        Code = "endpoint_removed"
@@ -50,7 +53,8 @@ const (
 )
 
 // Error is an error that callers may see: its message says what is wrong and how
-// to fix it, and nothing about the server's internals.
+// to fix it, and nothing about the server's internals. It never repeats a value of the
+// request, because messages are stored with [Failure].
 type Error struct {
 	Code    Code
 	Message string
@@ -63,8 +67,8 @@ func Errorf(code Code, format string, args ...any) *Error {
 
 // NotFound is the error for a resource that doesn't exist. code says which kind of
 // resource it is, such as pet_not_found.
-func NotFound(code Code, id int64) *Error {
-	return Errorf(code, "there is no %s with id %d", resourceName(code), id)
+func NotFound(code Code) *Error {
+	return Errorf(code, "there is no %s with this id", resourceName(code))
 }
 
 // NoSuchID is NotFound for an id that isn't valid, and so can't exist. validID says
@@ -80,9 +84,9 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 // Codes are all codes that a response of the service can have.
 var Codes = []Code{
 	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor, InvalidImage,
-	MissingAPIKey, InvalidAPIKey, InsufficientPermission,
+	MissingAPIKey, InvalidAPIKey, InsufficientPermission, AddressNotAllowed, KeySuspended,
 	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, WebhookNotFound, DeliveryNotFound, PhotoNotFound, RouteNotFound, MethodNotAllowed,
-	InvalidTransition, PetNotAvailable, LastAdminKey, TooManyWebhooks, TooManyPhotos, EndpointRemoved, EventsExpired, PreconditionFailed,
+	InvalidTransition, PetNotAvailable, LastAdminKey, WouldLockOut, TooManyWebhooks, TooManyPhotos, EndpointRemoved, EventsExpired, PreconditionFailed,
 	PayloadTooLarge, UnsupportedMediaType, IdempotencyKeyReused,
 	RateLimitExceeded, DailyQuotaExceeded, KeyBanned, TooManyStreams,
 	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,

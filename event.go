@@ -49,11 +49,15 @@ func (t EventType) Resource() string {
 	return resource
 }
 
-// AdminOnly reports whether only keys with the permission admin may see events of
-// this type.
-func (t EventType) AdminOnly() bool {
-	resource := t.Resource()
-	return resource == "key" || resource == "webhook"
+// Permission is what a key needs to see events of this type: to read their resource.
+func (t EventType) Permission() Permissions {
+	switch t.Resource() {
+	case "key", "webhook":
+		return Admin
+	case "order":
+		return OrdersRead
+	}
+	return PetsRead
 }
 
 // matches reports whether a pattern is the type, or stands for all types of its resource.
@@ -71,7 +75,7 @@ func isEventPattern(pattern string) bool {
 func ParseEventTypes(list string) ([]EventType, error) {
 	for pattern := range strings.SplitSeq(list, ",") {
 		if !isEventPattern(pattern) {
-			return nil, Errorf(InvalidParameter, "type must be a comma-separated list of event types such as pet.created, or pet.* for all of a resource, not %q", pattern)
+			return nil, Errorf(InvalidParameter, "type must be a comma-separated list of event types such as pet.created, or pet.* for all of a resource")
 		}
 	}
 	return EventPatterns(list).Types(), nil
@@ -94,8 +98,60 @@ type Event struct {
 	Subject   string          `json:"subject"`   // the resource, such as "pet/17"
 	Actor     Actor           `json:"actor"`     // who made the change
 	KeyID     *int64          `json:"keyId"`     // of the request that made the change; nil if no request did, or the reader may not see it
-	RequestID *string         `json:"requestId"` // nil like KeyID
+	KeyName   *string         `json:"keyName"`   // the current name of that key, at most 10 s old; nil like KeyID
+	RequestID *string         `json:"requestId"` // nil like KeyID, but fewer readers may see it
 	Data      json.RawMessage `json:"data"`      // the resource right after the change; if it was deleted, right before
+}
+
+// PetID returns the id of the pet that the event is about: the pet itself, or the pet of the
+// photo or order. It returns 0 if there is none.
+func (e *Event) PetID() int64 {
+	switch e.Type.Resource() {
+	case "pet":
+		_, id, _ := ParseEventSubject(e.Subject)
+		return id
+	case "photo", "order":
+		var of struct {
+			PetID int64 `json:"petId"`
+		}
+		if json.Unmarshal(e.Data, &of) == nil {
+			return of.PetID
+		}
+	}
+	return 0
+}
+
+// DecodeData returns the data as the resource it describes: a [Pet], [Photo], [Order],
+// [Category], [Key] or [Webhook], by the type. It returns nil for a type that this version
+// doesn't know, because a newer service may have more.
+func (e Event) DecodeData() (any, error) { return e.Type.decode(e.Data) }
+
+func (t EventType) decode(data json.RawMessage) (any, error) {
+	switch t.Resource() {
+	case "pet":
+		return decodeAs[Pet](data)
+	case "photo":
+		return decodeAs[Photo](data)
+	case "order":
+		return decodeAs[Order](data)
+	case "category":
+		return decodeAs[Category](data)
+	case "key":
+		return decodeAs[Key](data)
+	case "webhook":
+		if t != WebhookPing {
+			return decodeAs[Webhook](data)
+		}
+	}
+	return nil, nil
+}
+
+func decodeAs[T any](data json.RawMessage) (any, error) {
+	var resource T
+	if err := json.Unmarshal(data, &resource); err != nil {
+		return nil, err
+	}
+	return resource, nil
 }
 
 // EventSubject is the subject of the events of a resource.

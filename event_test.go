@@ -29,11 +29,12 @@ func TestParseEventTypes(t *testing.T) {
 	}
 }
 
-func TestEventTypes(t *testing.T) {
-	for _, eventType := range EventTypes {
-		admin := eventType.Resource() == "key" || eventType.Resource() == "webhook"
-		if eventType.AdminOnly() != admin {
-			t.Errorf("%s: AdminOnly is %t, want %t", eventType, !admin, admin)
+func TestEventPermission(t *testing.T) {
+	for resource, want := range map[string]Permissions{"pet": PetsRead, "photo": PetsRead, "category": PetsRead, "order": OrdersRead, "key": Admin, "webhook": Admin} {
+		for _, eventType := range EventTypes {
+			if got := eventType.Permission(); eventType.Resource() == resource && got != want {
+				t.Errorf("%s: got %s, want %s", eventType, got, want)
+			}
 		}
 	}
 }

@@ -26,77 +26,6 @@ func ParseEnvironment(s string) (Environment, error) {
 	return "", Errorf(ValidationFailed, "environment must be production or staging, not %q", s)
 }
 
-// Permissions is the set of things that a key may do.
-type Permissions uint8
-
-const (
-	Read  Permissions = 1 << iota // GET and HEAD
-	Write                         // every change in the store
-	Admin                         // keys, webhooks and the state of the service
-)
-
-var permissionNames = []struct {
-	p    Permissions
-	name string
-}{{Read, "read"}, {Write, "write"}, {Admin, "admin"}}
-
-// ParsePermissions reads a comma-separated list of read, write and admin.
-func ParsePermissions(s string) (Permissions, error) {
-	var set Permissions
-	for part := range strings.SplitSeq(s, ",") {
-		p, ok := ParsePermission(strings.TrimSpace(part))
-		if !ok {
-			return 0, Errorf(ValidationFailed, "permissions must be a comma-separated list of read, write and admin, not %q", s)
-		}
-		set |= p
-	}
-	return set, nil
-}
-
-// ParsePermission reads read, write or admin.
-func ParsePermission(s string) (Permissions, bool) {
-	for _, n := range permissionNames {
-		if s == n.name {
-			return n.p, true
-		}
-	}
-	return 0, false
-}
-
-// Has reports whether every permission in need is in the set.
-func (p Permissions) Has(need Permissions) bool { return p&need == need }
-
-// Names returns the permissions in the set, in a fixed order.
-func (p Permissions) Names() []string {
-	names := []string{}
-	for _, n := range permissionNames {
-		if p.Has(n.p) {
-			names = append(names, n.name)
-		}
-	}
-	return names
-}
-
-func (p Permissions) String() string { return strings.Join(p.Names(), ",") }
-
-// MarshalJSON writes the set as an array of names.
-func (p Permissions) MarshalJSON() ([]byte, error) { return json.Marshal(p.Names()) }
-
-// UnmarshalJSON reads an array of names and ignores unknown ones: a newer service may have
-// more permissions.
-func (p *Permissions) UnmarshalJSON(text []byte) error {
-	var names []string
-	if err := json.Unmarshal(text, &names); err != nil {
-		return err
-	}
-	*p = 0
-	for _, name := range names {
-		known, _ := ParsePermission(name)
-		*p |= known
-	}
-	return nil
-}
-
 // NewKey is a key to create. The secret isn't part of it: the store only gets
 // the secret's hash.
 type NewKey struct {
@@ -104,6 +33,7 @@ type NewKey struct {
 	Plan        Plan
 	Limits      Limits // both set on enterprise, neither on other plans
 	Permissions Permissions
+	Networks    Networks // empty: from anywhere
 	Environment Environment
 	ExpiresAt   Time // zero: never
 }
@@ -111,7 +41,8 @@ type NewKey struct {
 // MaxKeyNameLength is the maximum length of a key's name, in code points.
 const MaxKeyNameLength = 100
 
-// Validate checks every field, and sets the limits to those of the plan.
+// Validate checks every field, sets the limits to those of the plan, and writes the
+// networks like [NewNetworks].
 func (k *NewKey) Validate() error {
 	if err := validateKeyName(k.Name); err != nil {
 		return err
@@ -119,6 +50,11 @@ func (k *NewKey) Validate() error {
 	if err := validatePermissions(k.Permissions); err != nil {
 		return err
 	}
+	networks, err := NewNetworks(k.Networks.List())
+	if err != nil {
+		return err
+	}
+	k.Networks = networks
 	if _, err := ParseEnvironment(string(k.Environment)); err != nil {
 		return err
 	}
@@ -142,13 +78,6 @@ func validateKeyName(name string) error {
 	return nil
 }
 
-func validatePermissions(p Permissions) error {
-	if p == 0 {
-		return Errorf(ValidationFailed, "permissions must name at least one of read, write and admin")
-	}
-	return nil
-}
-
 // ValidateExpiry checks that a key which expires at a time, unless that is
 // never, still works now.
 func ValidateExpiry(expiresAt Time, now time.Time) error {
@@ -165,12 +94,14 @@ type Key struct {
 	Plan        Plan        `json:"plan"`
 	Limits      Limits      `json:"limits"`
 	Permissions Permissions `json:"permissions"`
+	Networks    Networks    `json:"networks"` // empty: from anywhere
 	Environment Environment `json:"environment"`
 	CreatedAt   Time        `json:"createdAt"`
-	ExpiresAt   Time        `json:"expiresAt"`  // zero: never
-	LastUsedAt  Time        `json:"lastUsedAt"` // accurate to about a second; zero: never
-	RevokedAt   Time        `json:"revokedAt"`  // zero: not revoked
-	Ban         Ban         `json:"ban"`        // may be over: see [Key.At]
+	ExpiresAt   Time        `json:"expiresAt"`   // zero: never
+	LastUsedAt  Time        `json:"lastUsedAt"`  // accurate to about a second; zero: never
+	RevokedAt   Time        `json:"revokedAt"`   // zero: not revoked
+	SuspendedAt Time        `json:"suspendedAt"` // zero: not suspended
+	Ban         Ban         `json:"ban"`         // may be over: see [Key.At]
 
 	// SecretExpiresAt is when the secret that this key was found by stops
 	// working because the key was rotated. Zero: it doesn't.
@@ -203,18 +134,20 @@ func (k Key) At(now time.Time) Key {
 	return k
 }
 
-// Live reports whether the key works at now.
+// Live reports whether the key works at now, unless it is suspended.
 func (k *Key) Live(now time.Time) bool {
 	return k.RevokedAt.IsZero() && !expired(k.ExpiresAt, now) && !expired(k.SecretExpiresAt, now)
 }
 
-// State is "live", "banned", "expired" or "revoked".
+// State is "live", "banned", "suspended", "expired" or "revoked".
 func (k *Key) State(now time.Time) string {
 	switch {
 	case !k.RevokedAt.IsZero():
 		return "revoked"
 	case !k.Live(now):
 		return "expired"
+	case k.Suspended():
+		return "suspended"
 	case k.At(now).Ban != Ban{}:
 		return "banned"
 	}
@@ -241,6 +174,20 @@ func (k *Key) Revoke(at Time) {
 	}
 }
 
+// Suspended reports whether the key is refused until it is resumed.
+func (k *Key) Suspended() bool { return !k.SuspendedAt.IsZero() }
+
+// Suspend makes the service refuse the key until [Key.Resume]. SuspendedAt stays the time
+// of the first call.
+func (k *Key) Suspend(at Time) {
+	if !k.Suspended() {
+		k.SuspendedAt = at
+	}
+}
+
+// Resume ends a suspension.
+func (k *Key) Resume() { k.SuspendedAt = Time{} }
+
 // Unban lifts the key's bans that began at or before now, and the last one even if
 // it began later, because the clock was set back in between or is another one.
 func (k *Key) Unban(now, lastBan Time) {
@@ -257,7 +204,7 @@ func (k *Key) CheckChangeable() error {
 	if k.RevokedAt.IsZero() {
 		return nil
 	}
-	return Errorf(InvalidTransition, "key %d was revoked permanently: create a new one", k.ID)
+	return Errorf(InvalidTransition, "this key was revoked permanently: create a new one")
 }
 
 // KeyPatch is a change of a key. A nil field stays as it is. A new plan comes with
@@ -267,7 +214,9 @@ type KeyPatch struct {
 	Plan        *Plan        `json:"plan,omitempty"`
 	Limits      *Limits      `json:"limits,omitempty"`
 	Permissions *Permissions `json:"permissions,omitempty"`
+	Networks    *Networks    `json:"networks,omitempty"`
 	ExpiresAt   *Time        `json:"expiresAt,omitempty"` // the zero time, null in JSON: never
+	Suspended   *bool        `json:"suspended,omitempty"`
 }
 
 // Validate checks what doesn't depend on the key.
@@ -279,6 +228,11 @@ func (patch KeyPatch) Validate(now time.Time) error {
 	}
 	if patch.Permissions != nil {
 		if err := validatePermissions(*patch.Permissions); err != nil {
+			return err
+		}
+	}
+	if patch.Networks != nil {
+		if _, err := NewNetworks(patch.Networks.List()); err != nil {
 			return err
 		}
 	}
@@ -324,10 +278,24 @@ func (patch KeyPatch) Apply(k *Key, now time.Time) error {
 	if patch.Permissions != nil {
 		k.Permissions = *patch.Permissions
 	}
+	if patch.Networks != nil {
+		k.Networks, _ = NewNetworks(patch.Networks.List()) // valid, as checked above
+	}
 	if patch.ExpiresAt != nil {
 		k.ExpiresAt = *patch.ExpiresAt
 	}
+	if patch.Suspended != nil {
+		k.setSuspended(*patch.Suspended, At(now))
+	}
 	return nil
+}
+
+func (k *Key) setSuspended(suspended bool, at Time) {
+	if suspended {
+		k.Suspend(at)
+	} else {
+		k.Resume()
+	}
 }
 
 // planFor returns the plan and the custom limits that k gets.
@@ -346,7 +314,9 @@ func (patch KeyPatch) planFor(k *Key) (plan Plan, custom Limits) {
 }
 
 // Manages reports whether the key can manage keys at now.
-func (k *Key) Manages(now time.Time) bool { return k.Live(now) && k.Permissions.Has(Admin) }
+func (k *Key) Manages(now time.Time) bool {
+	return k.Live(now) && !k.Suspended() && k.Permissions.Allows(Admin)
+}
 
 // Usage counts a key's requests in one hour.
 type Usage struct {

@@ -1,6 +1,10 @@
 package animalstore
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
 
 // OrderStatus is the progress of an order.
 type OrderStatus string
@@ -16,18 +20,54 @@ const (
 // them.
 var OrderStatuses = []OrderStatus{OrderPlaced, OrderApproved, OrderDelivered, OrderCancelled}
 
+// The maximum lengths of the texts of an order, in code points.
+const (
+	MaxReferenceLength = 100
+	MaxNoteLength      = 1000
+)
+
 // NewOrder is an order to place.
 type NewOrder struct {
-	PetID int64 `json:"petId"`
+	PetID     int64        `json:"petId"`
+	Reference OptionalText `json:"reference,omitempty"`
+	Note      OptionalText `json:"note,omitempty"`
+}
+
+// Validate checks what doesn't depend on the pet.
+func (n NewOrder) Validate() error {
+	if err := validateReference(n.Reference); err != nil {
+		return err
+	}
+	return validateNote(n.Note)
+}
+
+func validateReference(text OptionalText) error {
+	return validateOrderText("reference", text, MaxReferenceLength)
+}
+
+func validateNote(text OptionalText) error { return validateOrderText("note", text, MaxNoteLength) }
+
+func validateOrderText(field string, text OptionalText, maxLength int) error {
+	switch n := utf8.RuneCountInString(string(text)); {
+	case !utf8.ValidString(string(text)):
+		return Errorf(ValidationFailed, "%s must be valid UTF-8", field)
+	case n > maxLength:
+		return Errorf(ValidationFailed, "%s must have at most %d characters, not %d", field, maxLength, n)
+	case strings.ContainsRune(string(text), 0):
+		return Errorf(ValidationFailed, "%s must not contain the character U+0000", field)
+	}
+	return nil
 }
 
 // Order is an order for one pet. It stays when its pet is removed.
 type Order struct {
-	ID        int64       `json:"id"`
-	PetID     int64       `json:"petId"`
-	Status    OrderStatus `json:"status"`
-	CreatedAt Time        `json:"createdAt"`
-	UpdatedAt Time        `json:"updatedAt"`
+	ID        int64        `json:"id"`
+	PetID     int64        `json:"petId"`
+	Status    OrderStatus  `json:"status"`
+	Reference OptionalText `json:"reference"` // the shop's own number for the order
+	Note      OptionalText `json:"note"`
+	CreatedAt Time         `json:"createdAt"`
+	UpdatedAt Time         `json:"updatedAt"`
 }
 
 // Open reports whether an order in this status still reserves its pet.
@@ -54,35 +94,62 @@ func (o *Order) Move(to OrderStatus, at Time) error {
 	next := orderMoves[o.Status]
 	if !slices.Contains(next, to) {
 		if len(next) == 0 {
-			return Errorf(InvalidTransition, "order %d is %s, which is final", o.ID, o.Status)
+			return Errorf(InvalidTransition, "this order is %s, which is final", o.Status)
 		}
-		return Errorf(InvalidTransition, "order %d cannot become %s: it is %s and can become %s", o.ID, to, o.Status, JoinOr(next))
+		return Errorf(InvalidTransition, "this order is %s: it can become %s", o.Status, JoinOr(next))
 	}
 	o.Status, o.UpdatedAt = to, at
 	return nil
 }
 
-// OrderPatch is a change of an order. Its status is required.
+// OrderPatch is a change of an order. A nil field stays as it is, but at least one must be
+// set. An empty reference or note removes it.
 type OrderPatch struct {
-	Status *OrderStatus `json:"status,omitempty"`
+	Status    *OrderStatus  `json:"status,omitempty"`
+	Reference *OptionalText `json:"reference,omitempty"`
+	Note      *OptionalText `json:"note,omitempty"`
 }
 
 // Validate checks what doesn't depend on the order.
 func (patch OrderPatch) Validate() error {
-	if patch.Status == nil {
-		return Errorf(ValidationFailed, "status is required")
+	if patch == (OrderPatch{}) {
+		return Errorf(ValidationFailed, "nothing to change: send status, reference or note")
 	}
-	if !slices.Contains(OrderStatuses, *patch.Status) {
+	if patch.Status != nil && !slices.Contains(OrderStatuses, *patch.Status) {
 		return Errorf(ValidationFailed, "status %s", MustBeOneOf(OrderStatuses))
+	}
+	if patch.Reference != nil {
+		if err := validateReference(*patch.Reference); err != nil {
+			return err
+		}
+	}
+	if patch.Note != nil {
+		return validateNote(*patch.Note)
 	}
 	return nil
 }
 
-// Apply changes o at the given time, if the patch is valid and allowed for o.
-// After an error o is unchanged.
+// Apply changes o at the given time, if the patch is valid and allowed for o. A reference
+// and note can be changed in any status; the ones that o has already are no change. After
+// an error o is unchanged.
 func (patch OrderPatch) Apply(o *Order, at Time) error {
 	if err := patch.Validate(); err != nil {
 		return err
 	}
-	return o.Move(*patch.Status, at)
+	before := *o
+	if patch.Status != nil {
+		if err := o.Move(*patch.Status, at); err != nil {
+			return err
+		}
+	}
+	if patch.Reference != nil {
+		o.Reference = *patch.Reference
+	}
+	if patch.Note != nil {
+		o.Note = *patch.Note
+	}
+	if *o != before {
+		o.UpdatedAt = at
+	}
+	return nil
 }

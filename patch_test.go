@@ -2,6 +2,7 @@ package animalstore
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 )
@@ -40,31 +41,50 @@ func TestPetPatch(t *testing.T) {
 }
 
 func TestOrderPatch(t *testing.T) {
-	placed := Order{ID: 9, PetID: 17, Status: OrderPlaced, CreatedAt: AtMilli(1), UpdatedAt: AtMilli(1)}
+	text := func(s string) *OptionalText { return new(OptionalText(s)) }
+	placed := Order{ID: 9, PetID: 17, Status: OrderPlaced, Reference: "A", CreatedAt: AtMilli(1), UpdatedAt: AtMilli(1)}
+	with := func(change func(*Order)) Order { o := placed; o.UpdatedAt = AtMilli(5); change(&o); return o }
 	for _, test := range []struct {
 		name  string
 		patch OrderPatch
+		want  Order
 		code  Code
 	}{
-		{"nothing", OrderPatch{}, ValidationFailed},
-		{"an empty status", OrderPatch{new(OrderStatus(""))}, ValidationFailed},
-		{"a status of pets", OrderPatch{new(OrderStatus("sold"))}, ValidationFailed},
-		{"a step too far", OrderPatch{new(OrderDelivered)}, InvalidTransition},
-		{"a step", OrderPatch{new(OrderApproved)}, ""},
+		{"nothing", OrderPatch{}, placed, ValidationFailed},
+		{"an empty status", OrderPatch{Status: new(OrderStatus(""))}, placed, ValidationFailed},
+		{"a status of pets", OrderPatch{Status: new(OrderStatus("sold"))}, placed, ValidationFailed},
+		{"a step too far", OrderPatch{Status: new(OrderDelivered), Note: text("x")}, placed, InvalidTransition},
+		{"a step", OrderPatch{Status: new(OrderApproved)}, with(func(o *Order) { o.Status = OrderApproved }), ""},
+		{"everything", OrderPatch{new(OrderApproved), text("B"), text("x")}, with(func(o *Order) { o.Status, o.Reference, o.Note = OrderApproved, "B", "x" }), ""},
+		{"no reference", OrderPatch{Reference: text("")}, with(func(o *Order) { o.Reference = "" }), ""},
+		{"the same texts", OrderPatch{Reference: text("A"), Note: text("")}, placed, ""},
+		{"the longest texts", OrderPatch{Reference: text(strings.Repeat("ß", 100)), Note: text(strings.Repeat("🐶", 1000))},
+			with(func(o *Order) {
+				o.Reference, o.Note = OptionalText(strings.Repeat("ß", 100)), OptionalText(strings.Repeat("🐶", 1000))
+			}), ""},
+		{"a long reference", OrderPatch{Status: new(OrderApproved), Reference: text(strings.Repeat("x", 101))}, placed, ValidationFailed},
+		{"a long note", OrderPatch{Note: text(strings.Repeat("x", 1001))}, placed, ValidationFailed},
+		{"U+0000", OrderPatch{Note: text("x\x00")}, placed, ValidationFailed},
+		{"not UTF-8", OrderPatch{Reference: text("\xff")}, placed, ValidationFailed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, want := placed, placed
+			got := placed
 			wantCode(t, test.patch.Apply(&got, AtMilli(5)), test.code)
-			if test.code == "" {
-				want.Status, want.UpdatedAt = *test.patch.Status, AtMilli(5)
-			}
-			if got != want {
-				t.Errorf("got %+v, want %+v", got, want)
+			if got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 			if err := test.patch.Validate(); (err != nil) != (test.code == ValidationFailed) {
 				t.Errorf("Validate: got %v, with %q from Apply", err, test.code)
 			}
 		})
+	}
+	delivered := placed
+	delivered.Status = OrderDelivered
+	if err := (OrderPatch{Note: text("x")}).Apply(&delivered, AtMilli(5)); err != nil || delivered.Note != "x" {
+		t.Errorf("a note for a delivered order: got %+v, %v", delivered, err)
+	}
+	for _, in := range []NewOrder{{PetID: 1, Reference: *text(strings.Repeat("x", 101))}, {PetID: 1, Note: "\x00"}} {
+		wantCode(t, in.Validate(), ValidationFailed)
 	}
 }
 
@@ -91,6 +111,13 @@ func TestKeyPatch(t *testing.T) {
 		{"enterprise with limits", pro, KeyPatch{Plan: new(PlanEnterprise), Limits: &Limits{5, 7}}, enterprise, ""},
 		{"enterprise again", enterprise, KeyPatch{Plan: new(PlanEnterprise)}, enterprise, ""},
 		{"other limits", enterprise, KeyPatch{Limits: &Limits{8, 9}}, with(enterprise, func(k *Key) { k.Limits = Limits{8, 9} }), ""},
+		{"networks, as they are stored", pro, KeyPatch{Networks: new(Networks("203.0.113.7,::/0"))}, with(pro, func(k *Key) { k.Networks = "203.0.113.7/32,::/0" }), ""},
+		{"no networks", with(pro, func(k *Key) { k.Networks = "::/0" }), KeyPatch{Networks: new(Networks(""))}, pro, ""},
+		{"a suspension", pro, KeyPatch{Suspended: new(true)}, with(pro, func(k *Key) { k.SuspendedAt = At(now) }), ""},
+		{"a second suspension", with(pro, func(k *Key) { k.SuspendedAt = later }), KeyPatch{Suspended: new(true)}, with(pro, func(k *Key) { k.SuspendedAt = later }), ""},
+		{"the end of a suspension", with(pro, func(k *Key) { k.SuspendedAt = later }), KeyPatch{Suspended: new(false)}, pro, ""},
+		{"networks with host bits", pro, KeyPatch{Networks: new(Networks("203.0.113.7/24"))}, pro, ValidationFailed},
+		{"the suspension of a revoked key", revoked, KeyPatch{Suspended: new(true)}, revoked, InvalidTransition},
 		{"an empty name", pro, KeyPatch{Name: new(" ")}, pro, ValidationFailed},
 		{"no permission", pro, KeyPatch{Permissions: new(Permissions(0))}, pro, ValidationFailed},
 		{"a past expiry", pro, KeyPatch{Name: new("till"), ExpiresAt: new(At(now))}, pro, ValidationFailed},
@@ -131,7 +158,10 @@ func TestPatchJSON(t *testing.T) {
 	}{
 		{PetPatch{}, `{}`},
 		{PetPatch{Name: new(""), CategoryID: new(int64(0))}, `{"name":"","categoryId":0}`},
-		{OrderPatch{new(OrderApproved)}, `{"status":"approved"}`},
+		{OrderPatch{Status: new(OrderApproved)}, `{"status":"approved"}`},
+		{OrderPatch{Reference: new(OptionalText("")), Note: new(OptionalText("x"))}, `{"reference":null,"note":"x"}`},
+		{NewOrder{PetID: 3}, `{"petId":3}`},
+		{NewOrder{PetID: 3, Reference: "a", Note: "b"}, `{"petId":3,"reference":"a","note":"b"}`},
 		{KeyPatch{Permissions: new(Read | Write), ExpiresAt: new(Time{})}, `{"permissions":["read","write"],"expiresAt":null}`},
 	} {
 		if got, err := json.Marshal(test.patch); err != nil || string(got) != test.want {

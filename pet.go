@@ -2,6 +2,7 @@ package animalstore
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -54,20 +55,18 @@ func (p *Pet) SetStatus(to PetStatus, ordered bool) error {
 	case to == p.Status:
 		return nil
 	case ordered:
-		return Errorf(InvalidTransition, "pet %d has an open order, which decides its status: move the order instead", p.ID)
+		return Errorf(InvalidTransition, "this pet has an open order, which decides its status: move the order instead")
 	case slices.Contains(petMoves[p.Status], to):
 		p.Status = to
 		return nil
-	case p.Status == PetSold:
-		return Errorf(InvalidTransition, "pet %d is sold, which is final", p.ID)
 	}
-	return Errorf(InvalidTransition, "pet %d cannot become %s: it is %s", p.ID, to, p.Status)
+	return Errorf(InvalidTransition, "this pet is %s, which is final", p.Status)
 }
 
 // CheckRemovable returns an error if the pet has an open order.
 func (p *Pet) CheckRemovable(ordered bool) error {
 	if ordered {
-		return Errorf(InvalidTransition, "pet %d has an open order: deliver or cancel that first", p.ID)
+		return Errorf(InvalidTransition, "this pet has an open order: deliver or cancel that first")
 	}
 	return nil
 }
@@ -75,7 +74,7 @@ func (p *Pet) CheckRemovable(ordered bool) error {
 // CheckOrderable returns an error unless the pet is available.
 func (p *Pet) CheckOrderable() error {
 	if p.Status != PetAvailable {
-		return Errorf(PetNotAvailable, "pet %d is %s: only an available one can be ordered", p.ID, p.Status)
+		return Errorf(PetNotAvailable, "this pet is %s: only an available one can be ordered", p.Status)
 	}
 	return nil
 }
@@ -98,6 +97,33 @@ func (p NewPet) Validate() error {
 func validatePetStatus(s PetStatus) error {
 	if !slices.Contains(PetStatuses, s) {
 		return Errorf(ValidationFailed, "status %s", MustBeOneOf(PetStatuses))
+	}
+	return nil
+}
+
+// MaxPetBatch is how many pets can be added at once.
+const MaxPetBatch = 100
+
+// NewPetBatch are pets to add at once: all of them or none.
+type NewPetBatch struct {
+	Pets []NewPet `json:"pets"`
+}
+
+// PetBatch are pets that were added at once, in the order given.
+type PetBatch struct {
+	Pets []Pet `json:"pets"`
+}
+
+// Validate checks the number of pets and each of them. The error says which one is wrong.
+func (b NewPetBatch) Validate() error {
+	if len(b.Pets) < 1 || len(b.Pets) > MaxPetBatch {
+		return Errorf(ValidationFailed, "pets must have 1 to %d items", MaxPetBatch)
+	}
+	for i, pet := range b.Pets {
+		var invalid *Error
+		if err := pet.Validate(); errors.As(err, &invalid) {
+			return Errorf(ValidationFailed, "pets[%d].%s", i, invalid.Message)
+		}
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (p Plan) LimitsFor(custom Limits) (Limits, error) {
 		return Limits{}, Errorf(ValidationFailed, "plan %s", MustBeOneOf(Plans))
 	}
 	if custom != (Limits{}) {
-		return Limits{}, Errorf(ValidationFailed, "plan %s has fixed limits (%d a minute, %d a day): only enterprise can have its own", p, fixed.PerMinute, fixed.PerDay)
+		return Limits{}, Errorf(ValidationFailed, "this plan has fixed limits (%d a minute, %d a day): only enterprise can have its own", fixed.PerMinute, fixed.PerDay)
 	}
 	return fixed, nil
 }

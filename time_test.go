@@ -46,7 +46,7 @@ func TestNever(t *testing.T) {
 		t.Errorf("got %v, want never", never)
 	}
 	got, err := json.Marshal(Key{CreatedAt: AtMilli(1), Permissions: Read})
-	const want = `{"id":0,"name":"","plan":"","limits":{"perMinute":0,"perDay":0},"permissions":["read"],"environment":"","createdAt":"1970-01-01T00:00:00.001Z","expiresAt":null,"lastUsedAt":null,"revokedAt":null,"ban":null}`
+	const want = `{"id":0,"name":"","plan":"","limits":{"perMinute":0,"perDay":0},"permissions":["read"],"networks":[],"environment":"","createdAt":"1970-01-01T00:00:00.001Z","expiresAt":null,"lastUsedAt":null,"revokedAt":null,"suspendedAt":null,"ban":null}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s (%v), want %s", got, err, want)
 	}

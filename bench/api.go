@@ -107,9 +107,12 @@ func cursorURI(below int64, status animalstore.PetStatus) string {
 	return uri
 }
 
-// nameURI is cursorURI for a list by name, which starts after the pet with this id and name.
+// nameURI is cursorURI for a list by name, which starts after the pet with this id and name:
+// at the first entry of the name that the list has.
 func nameURI(after int64, name string, filters url.Values) string {
-	cursor := fmt.Appendf(nil, "/v1/pets|%d|%s|%s", after, filters.Encode(), db.FoldName(name))
+	entries := db.NameEntries(name)
+	i := slices.IndexFunc(entries, func(e db.NameEntry) bool { return strings.HasPrefix(e.Text, db.FoldName(filters.Get("name"))) })
+	cursor := fmt.Appendf(nil, "/v1/pets|%d|%s|%s", after, filters.Encode(), entries[i].Text)
 	return "/v1/pets?cursor=" + base64.RawURLEncoding.EncodeToString(cursor) + "&" + filters.Encode()
 }
 

@@ -69,32 +69,36 @@ func (b *bench) besideLargePages(s *server, keys []string) (waits []float64, pag
 	file := b.writeRequests(w, s)
 	small := []string{"/v1/pets?limit=1", s.api.one(1)}
 	for range bursts {
-		ended := make(chan error, 1)
-		go func() {
-			ended <- attempt(func() {
-				t, _, err := b.load.runWrk(b.ctx, w, &heavy, file, burstLength)
-				if !errors.As(err, &refusedError{}) && !errors.Is(err, errNothing) { // they request more than can be served in time
-					check(err)
-				}
-				pages += float64(t.requests) / burstLength.Seconds() / bursts
-			})
-		}()
-		for over := false; !over; {
-			began := time.Now()
-			err := attempt(func() { s.send(http.MethodGet, small[len(waits)%len(small)], "") })
-			wait := time.Since(began)
-			if err != nil {
-				progress("a small read failed: %v", err)
-				wait = max(wait, 5*time.Second)
-			}
-			waits = append(waits, float64(wait.Microseconds())/1000)
-			select {
-			case err := <-ended:
+		waits = append(waits, whileRunning(func() {
+			t, _, err := b.load.runWrk(b.ctx, w, &heavy, file, burstLength)
+			if !errors.As(err, &refusedError{}) && !errors.Is(err, errNothing) { // they request more than can be served in time
 				check(err)
-				over = true
-			case <-time.After(5 * time.Millisecond):
 			}
-		}
+			pages += float64(t.requests) / burstLength.Seconds() / bursts
+		}, func(n int) time.Duration {
+			began := time.Now()
+			if err := attempt(func() { s.send(http.MethodGet, small[n%len(small)], "") }); err != nil {
+				progress("a small read failed: %v", err)
+				return max(time.Since(began), 5*time.Second)
+			}
+			return time.Since(began)
+		})...)
 	}
 	return waits, pages
+}
+
+// whileRunning sends requests, with short pauses, until load returns. request returns how
+// long the nth one took, and whileRunning all of these in ms.
+func whileRunning(load func(), request func(n int) time.Duration) (waits []float64) {
+	ended := make(chan error, 1)
+	go func() { ended <- attempt(load) }()
+	for {
+		waits = append(waits, float64(request(len(waits)).Microseconds())/1000)
+		select {
+		case err := <-ended:
+			check(err)
+			return waits
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }

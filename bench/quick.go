@@ -11,7 +11,7 @@ const (
 	onPostgres = "postgres" // with Redis
 )
 
-var quickWork = strings.Fields("first cursor status create1 create16 create128 mix fairness uploads")
+var quickWork = strings.Fields("first cursor status create1 create16 create128 mix fairness uploads batches distant")
 
 // quick compares the release build with the best that net/http can do and, with -base,
 // with the build of another commit, on both databases.
@@ -29,7 +29,7 @@ func quick(b *bench) []*table {
 		}
 		servers := start(base)
 		for _, name := range b.workloads {
-			if name == fairnessWork || name == uploadsWork {
+			if !slices.Contains(namesOf(workloads), name) {
 				continue
 			}
 			w := workloadNamed(name)
@@ -43,7 +43,13 @@ func quick(b *bench) []*table {
 			if s.name == "ours" && slices.Contains(b.workloads, uploadsWork) {
 				r.costs = append(r.costs, b.measureUploads(engine, s))
 			}
+			if s.name == "ours" && slices.Contains(b.workloads, batchesWork) {
+				r.costs = append(r.costs, b.measureBatches(engine, s))
+			}
 			s.stop()
+		}
+		if engine == onPostgres && slices.Contains(b.workloads, distantWork) {
+			r.costs = append(r.costs, b.measureDistant())
 		}
 	}
 	return r.tables()

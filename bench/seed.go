@@ -72,7 +72,8 @@ func (b *bench) openStore(url string) db.DB {
 // fifty. The events are from the year 2100; otherwise a store that is kept for a month
 // would lose them.
 const history = `
-	INSERT INTO events SELECT 2 * pets.id - 1 + type, type, pets.id, 4102444800000 + pets.id, 1, 'bench',
+	INSERT INTO events (id, type, subject_id, pet_id, created_at, key_id, request_id, data)
+		SELECT 2 * pets.id - 1 + type, type, pets.id, pets.id, 4102444800000 + pets.id, 1, 'bench',
 		json_object('id', pets.id, 'name', name, 'categoryId', category_id, 'status', 'available')
 		FROM pets CROSS JOIN (SELECT 0 AS type UNION ALL SELECT 1);
 	INSERT INTO keys SELECT id / 50, 'key', 'free', 60, 1000, 1, 'production', 1, 0, 0, 0, 0 FROM pets WHERE id % 50 = 0;

@@ -52,6 +52,7 @@ type call struct {
 	request     string // the HTTP method and the full URL, for errors
 	attempt     int    // the number of the latest attempt
 	requestID   string // of the latest response
+	resent      bool   // an earlier attempt may have succeeded, but its response was lost
 	content     []byte // the encoded body, the same bytes in every attempt
 	contentType string // of content, unless it is JSON
 	decode      func(body []byte) error

@@ -36,7 +36,7 @@ func (w *world) prepare() {
 	if err != nil {
 		w.t.Error(err)
 	}
-	if w.order, err = w.clean.PlaceOrder(w.t.Context(), ordered.ID); err != nil {
+	if w.order, err = w.clean.PlaceOrder(w.t.Context(), animalstore.NewOrder{PetID: ordered.ID}); err != nil {
 		w.t.Error(err)
 	}
 }
@@ -69,7 +69,7 @@ var changes = []change{
 		}},
 	{"placeOrder", false,
 		func(w *world, c *client.Client) (err error) {
-			w.placed, err = c.PlaceOrder(w.t.Context(), w.pet.ID)
+			w.placed, err = c.PlaceOrder(w.t.Context(), animalstore.NewOrder{PetID: w.pet.ID})
 			return err
 		},
 		func(w *world) int {

@@ -70,9 +70,10 @@
 //
 // Retries are safe:
 //
-//   - CreatePet, PlaceOrder and AddPhoto send an Idempotency-Key: a random one for each
-//     call, or yours ([IdempotencyKey]). The service responds to a repeated key
-//     as it did the first time, and [Meta.Replayed] is set.
+//   - CreatePet, CreatePetBatch, PlaceOrder and AddPhoto send an Idempotency-Key: a random
+//     one for each call, or yours ([IdempotencyKey]). The service responds to a repeated
+//     key as it did the first time, and [Meta.Replayed] is set. ImportPets makes its keys
+//     from the pets, so that it can be called again even after a crash.
 //   - UpdatePet, PutCategory, UpdateKey, RevokeKey and UnbanKey set a value, and
 //     can set it again. If someone else changes it in between, their change is
 //     overwritten as if the call had been made later. Use [IfMatch] where that

@@ -20,6 +20,7 @@ type EventsOptions struct {
 	Newest  bool                      // all events, newest first, instead of Before
 	Types   animalstore.EventPatterns // such as "pet.created", or "pet.*" for all of a resource
 	Subject string                    // a resource, such as "pet/17"
+	PetID   int64                     // a pet with its photos and orders; not with Subject
 }
 
 // ListEvents lists the events so far, oldest first, and ends with the newest.
@@ -140,6 +141,9 @@ func (o EventsOptions) query(operation string, limit int) (url.Values, error) {
 	}
 	if o.Subject != "" {
 		query.Set("subject", o.Subject)
+	}
+	if o.PetID != 0 {
+		query.Set("petId", strconv.FormatInt(o.PetID, 10))
 	}
 	given := 0
 	set := func(isGiven bool, name, value string) {

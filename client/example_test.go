@@ -23,7 +23,7 @@ func Example() {
 	}
 	fmt.Println(pet.Name, "is", pet.Status)
 
-	order, err := c.PlaceOrder(ctx, pet.ID)
+	order, err := c.PlaceOrder(ctx, animalstore.NewOrder{PetID: pet.ID})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func ExampleError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = c.PlaceOrder(ctx, pet.ID)
+	_, err = c.PlaceOrder(ctx, animalstore.NewOrder{PetID: pet.ID})
 	var coded *animalstore.Error
 	if errors.As(err, &coded) && coded.Code == animalstore.PetNotAvailable {
 		fmt.Println("too late")

@@ -20,6 +20,7 @@ type NewKey struct {
 	Plan        animalstore.Plan        `json:"plan,omitzero"`
 	Limits      animalstore.Limits      `json:"limits,omitzero"` // required for enterprise, not allowed for other plans
 	Permissions animalstore.Permissions `json:"permissions,omitzero"`
+	Networks    animalstore.Networks    `json:"networks,omitzero"` // empty: the key works from anywhere
 	ExpiresAt   animalstore.Time        `json:"expiresAt,omitzero"`
 }
 

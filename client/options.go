@@ -131,9 +131,9 @@ func IfNoneMatch(etag string) CallOption {
 
 // IdempotencyKey identifies a request, so that it takes effect only once, however often it
 // is sent within 24 hours, even by different processes. By default CreatePet,
-// PlaceOrder and AddPhoto use a random key for each call, which covers their own retries.
-// Supply one if you may have to repeat the call itself, for example after a crash: 1 to
-// 255 visible ASCII characters, the same for the same content.
+// CreatePetBatch, PlaceOrder and AddPhoto use a random key for each call, which covers their
+// own retries. Supply one if you may have to repeat the call itself, for example after a
+// crash: 1 to 255 visible ASCII characters, the same for the same content.
 func IdempotencyKey(key string) CallOption {
 	return func(o *callOptions) { o.idempotencyKey, o.keyGiven = key, true }
 }

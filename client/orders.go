@@ -7,34 +7,43 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"animalstore"
 )
 
 // OrderQuery selects orders. The zero value of a filter matches all of them.
 type OrderQuery struct {
-	Status   animalstore.OrderStatus
-	PetID    int64
-	PageSize int // see [PageQuery]
+	Statuses  []animalstore.OrderStatus
+	PetID     int64
+	Reference string // exactly this one
+	Oldest    bool   // list the oldest first
+	PageSize  int    // see [PageQuery]
 }
 
-// ListOrders lists orders, the newest first, with the guarantee of
+// ListOrders lists orders, the newest first unless q says otherwise, with the guarantee of
 // [Client.ListPets].
 func (c *Client) ListOrders(ctx context.Context, q OrderQuery, options ...CallOption) iter.Seq2[animalstore.Order, error] {
 	query := url.Values{}
-	if q.Status != "" {
-		query.Set("status", string(q.Status))
+	if len(q.Statuses) > 0 {
+		query.Set("status", joined(q.Statuses))
 	}
 	if q.PetID != 0 {
 		query.Set("petId", strconv.FormatInt(q.PetID, 10))
+	}
+	if q.Reference != "" {
+		query.Set("reference", q.Reference)
+	}
+	if q.Oldest {
+		query.Set("sort", "oldest")
 	}
 	return list(ctx, c, "listOrders", "/store/orders", query, q.PageSize, options, isOrder)
 }
 
 // PlaceOrder orders a pet, which must be available and becomes pending. Only one
 // order is placed, even if the call is retried: see [IdempotencyKey].
-func (c *Client) PlaceOrder(ctx context.Context, petID int64, options ...CallOption) (animalstore.Order, error) {
-	k := &call{operation: "placeOrder", method: http.MethodPost, path: "/store/orders", body: animalstore.NewOrder{PetID: petID}, repeat: replayed}
+func (c *Client) PlaceOrder(ctx context.Context, order animalstore.NewOrder, options ...CallOption) (animalstore.Order, error) {
+	k := &call{operation: "placeOrder", method: http.MethodPost, path: "/store/orders", body: order, repeat: replayed}
 	return send(ctx, c, k, options, isOrder)
 }
 
@@ -44,12 +53,20 @@ func (c *Client) GetOrder(ctx context.Context, id int64, options ...CallOption) 
 	return send(ctx, c, k, options, isOrder)
 }
 
-// UpdateOrder changes an order and returns the changed order. The status of its pet
-// changes with it. If an attempt was lost and the next one is refused, the error is
+// UpdateOrder changes an order and returns the changed order. If its status changes, so
+// does that of its pet. If an attempt was lost and the next one is refused, the error is
 // also [ErrOutcomeUnknown]: the order shows that it was changed, but not by whom.
 func (c *Client) UpdateOrder(ctx context.Context, id int64, patch animalstore.OrderPatch, options ...CallOption) (animalstore.Order, error) {
 	k := &call{operation: "updateOrder", method: http.MethodPatch, path: orderPath(id), body: patch, conditional: true}
 	return send(ctx, c, k, options, isOrder)
+}
+
+func joined[S ~string](values []S) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, ",")
 }
 
 func orderPath(id int64) string { return fmt.Sprintf("/store/orders/%d", id) }

@@ -17,7 +17,7 @@ type PetQuery struct {
 	Status     animalstore.PetStatus
 	CategoryID *int64  // new(int64(7)) for category 7: 0 is a valid category
 	IDs        []int64 // at most 100
-	Name       string  // what names begin with, ignoring case; at most 100 characters, and not with IDs
+	Name       string  // what one of the first four words of the name begins with, ignoring case; at most 100 characters, and not with IDs
 	PageSize   int     // see [PageQuery]
 }
 
@@ -63,7 +63,7 @@ func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (
 	}
 	return animalstore.Pet{}, &Error{
 		Operation: k.operation, Request: "GET " + c.urlOf(k.path), Status: http.StatusNotFound, RequestID: k.requestID,
-		Err: animalstore.NotFound(animalstore.PetNotFound, id),
+		Err: animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d", id),
 	}
 }
 

@@ -63,7 +63,7 @@ func (c *Client) do(ctx context.Context, k *call) error {
 			unresolved = time.Time{}
 		}
 		if unresolved.IsZero() && k.changes() && !f.unchanged {
-			unresolved = sent
+			unresolved, k.resent = sent, true
 		}
 		if err := c.pause(ctx, k, f, attempt, unresolved); err != nil {
 			return k.markUnknown(err, !unresolved.IsZero())

@@ -5,8 +5,10 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -64,7 +67,7 @@ func (p *tab) wantLocalTimes(s *server) {
 	}
 	zone("Asia/Tokyo")
 	p.open(s, "/console/usage", "#day + .figure")
-	if got := eval[[]string](p, `(e => [e.textContent, e.title])(document.querySelector("[aria-labelledby=day] time"))`); !strings.Contains(got[0], "09:00:00") || !strings.HasSuffix(got[1], ", 00:00:00 UTC") {
+	if got := eval[[]string](p, `(e => [e.textContent, e.title])(document.querySelector("[aria-labelledby=day] time"))`); !strings.Contains(got[0], "09:00") || !strings.HasSuffix(got[1], ", 00:00:00 UTC") {
 		p.t.Errorf("in Tokyo, the end of the UTC day is shown as %q, want 9:00 with the time in UTC", got)
 	}
 	p.open(s, "/console", "#today")
@@ -78,10 +81,31 @@ func (p *tab) wantLocalTimes(s *server) {
 	zone("")
 }
 
+// photograph writes a picture of a page on a phone and on a desk to the directory that
+// ANIMALSTORE_SCREENSHOTS names.
+func (p *tab) photograph(name string) {
+	p.t.Helper()
+	dir := os.Getenv("ANIMALSTORE_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	for _, width := range []int64{390, 1280} {
+		p.lookAs(width, 900, "light")
+		p.do("take a picture", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			shot, err := cdp.Call(ctx, target, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{})
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.png", name, width)), shot.Data, 0o644)
+		}))
+	}
+}
+
 // checkPage checks that a page fits on every device, and what axe-core says about it.
 func (p *tab) checkPage(name string) {
 	p.t.Helper()
 	p.wantFits()
+	p.photograph(name)
 	file := os.Getenv("ANIMALSTORE_AXE")
 	if file == "" {
 		return
@@ -110,7 +134,7 @@ func (p *tab) browsePets() {
 	p.do("open the pets", click(`.rail [href="/console/pets"]`), visible("table.rows"))
 	p.checkPage("pets")
 	p.do("turn the page", click("main [rel=next]"), visible("main [rel=prev]"), visible("main [rel=next]"))
-	p.do("add a pet", click(".heading .button"), visible("#category"))
+	p.do("add a pet", click(".heading .primary"), visible("#category"))
 	p.checkPage("pet-new")
 	p.do("send the form", write("#name", "Zoë <b>&</b> \u202Efriends"), write("#category", "cats"), click("main form .primary"), visible(".notice.done"))
 	if got := p.text("h1"); !strings.Contains(got, "Zoë <b>&</b>") {
@@ -120,10 +144,12 @@ func (p *tab) browsePets() {
 	p.checkPage("order")
 	p.do("approve the order", click(".moves form:first-child button"), visible(".tag.approved"))
 	p.do("deliver the order", click(".moves details:first-child summary"), click(".moves details:first-child button"), visible(".tag.delivered"))
-	p.do("open the pet", click(".facts a"), visible(".tag.sold"))
+	p.do("open the pet", click(".ordered a"), visible(".tag.sold"))
 	p.checkPage("pet-sold")
-	p.do("open another", click(`.rail [href="/console/pets"]`), visible("table.rows"), click("tbody tr:nth-child(2) a"), visible("#change"))
+	p.do("open another", click(`.rail [href="/console/pets"]`), visible("table.rows"), click("tbody tr:nth-child(2) a"), visible(".profile"))
 	p.checkPage("pet")
+	p.do("edit it", click(`.buttons [href$="/edit"]`), visible("#change"))
+	p.checkPage("pet-edit")
 	p.do("open the orders", click(`.rail [href="/console/orders"]`), visible("table.rows"))
 	p.checkPage("orders")
 	p.do("open the categories", click(`.rail [href="/console/categories"]`), visible("#add"))
@@ -139,7 +165,7 @@ func (p *tab) browseEvents(s *server) {
 	p.checkPage("events")
 	wantStatus(p.t, newClient(p.t, s, s.ownerKey()).do(p.t, "POST", "/v1/pets", `{"name":"Live <i>","categoryId":3}`), 201, "")
 	p.do("see it", visible(".feed .new"))
-	if got := p.text(".feed .new"); !strings.Contains(got, "pet.created") || !strings.Contains(got, "Live <i>") || !strings.Contains(got, "owner") {
+	if got := p.text(".feed .new"); !strings.Contains(got, "Pet added") || !strings.Contains(got, "Live <i>") || !strings.Contains(got, "owner") {
 		p.t.Errorf("the new event is shown as %q, want what happened and who did it", got)
 	}
 	till := newKey(p.t, s.database, "--name", "till <i>", "--permissions", "write")
@@ -163,8 +189,14 @@ func (p *tab) browseKeys(s *server) {
 	if copied := p.copied("figure .copy"); copied != secret {
 		p.t.Errorf("the button copies %q, want %q", copied, secret)
 	}
+	if got := eval[string](p, `document.activeElement.className`); got != "lead" {
+		p.t.Errorf("the focus is on %q, want what was done", got)
+	}
 	wantStatus(p.t, newClient(p.t, s, secret).get(p.t, "/v1/pets"), 200, "")
 	p.do("open the key", click("main .primary"), visible("#rotate"))
+	if eval[bool](p, `document.querySelector("#graceHours").checkVisibility()`) {
+		p.t.Error("rotating doesn't ask first")
+	}
 	p.checkPage("key")
 }
 
@@ -175,7 +207,7 @@ func (p *tab) browseWebhooks(s *server) {
 	p.checkPage("webhooks")
 	p.do("create", write("#url", "http://127.0.0.1:9/hook"), click("main form .primary"), visible("#secret"))
 	p.do("continue", click("main .primary"), visible("#deliveries"))
-	p.do("ping", click(`form[action$="/ping"] button`), visible(".notice.done"))
+	p.do("ping", click(`form[action$="/ping"] button`), visible(".notice.done:focus"))
 	p.checkPage("webhook")
 	p.do("see what is sent", click(`.rows td:first-child a`), visible("#body"))
 	p.checkPage("delivery")
@@ -187,7 +219,7 @@ func (p *tab) reloadError(s *server) {
 	p.t.Helper()
 	p.open(s, "/console/keys/1", "#rotate")
 	p.lookAs(390, 844, "light")
-	p.do("rotate it wrongly", write("#graceHours", "9999"), click(`form[action$="/rotate"] button`), visible("#wrong"))
+	p.do("rotate it wrongly", click("[aria-labelledby=rotate] summary"), write("#graceHours", "9999"), click(`form[action$="/rotate"] button`), visible("#wrong"))
 	if got := eval[string](p, `document.activeElement.id`); got != "graceHours" {
 		p.t.Errorf("the focus is on %q, want the field with the error", got)
 	}
@@ -205,7 +237,7 @@ func (p *tab) reloadError(s *server) {
 // browseProblems opens the pages that report problems.
 func (p *tab) browseProblems(s *server) {
 	p.t.Helper()
-	p.open(s, "/console/pets/7", "#change")
+	p.open(s, "/console/pets/7/edit", "#change")
 	p.do("make it stale", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := chromedp.Evaluate[any](`document.querySelector("[name=etag]").value = '"stale"'; null`)(ctx, target)
 		return err
@@ -234,6 +266,7 @@ func withoutScript(t *testing.T, browser context.Context, s *server, key string)
 	t.Helper()
 	p := openTab(t, browser, s)
 	p.disableScript()
+	p.lookAs(1280, 900, "light")
 	p.do("open the console", chromedp.Navigate(s.url+"/console/pets/new"), visible("#key"))
 	p.do("sign in with Enter", write("#key", key), chromedp.KeyEvent("\r"), visible("#category"))
 	p.do("add a pet with Enter", write("#name", "Tab"), write("#category", "cats"), chromedp.KeyEvent("\r"), visible(".notice.done"))
@@ -263,12 +296,17 @@ func (p *tab) findPets(s *server) {
 		p.t.Errorf("with a match, the box is %s, want it open", got)
 	}
 	p.checkPage("find")
+	p.do("find nothing", write("#find", "nosuch"), visible("p.matches"))
+	if got := p.text("p.matches"); !strings.Contains(got, "nosuch") {
+		p.t.Errorf("without a match, the page says %q, want what it looked for", got)
+	}
+	p.do("find it again", write("#find", "GRÖSSE"), visible("#matches li"))
 	p.do("press Escape", chromedp.KeyEvent(kb.Escape))
 	if got := state(); got != "combobox|false|matches|" {
 		p.t.Errorf("after Escape, the box is %s, want it closed", got)
 	}
 	p.do("see it again", write("#find", "größ"), visible("#matches li"), chromedp.KeyEvent(kb.ArrowDown))
-	if got := state(); !strings.HasPrefix(got, "combobox|true|matches|Größe ") {
+	if got := state(); !strings.HasPrefix(got, "combobox|true|matches|GGröße Cats") {
 		p.t.Errorf("after the arrow key, the box is %s, want the match to be active", got)
 	}
 	p.do("press Enter", chromedp.KeyEvent(kb.Enter), visible(".facts"))

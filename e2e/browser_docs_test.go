@@ -146,7 +146,7 @@ func wantFilter(p *tab) {
 	p.t.Helper()
 	const shown = `[...document.querySelectorAll(".operation")].filter(e => e.checkVisibility()).map(e => e.id).join(" ")`
 	all := eval[string](p, shown)
-	for text, want := range map[string]string{"orders patch": "updateOrder", "ROTATE": "rotateKey rotateWebhook", "": all, "no such unicorn": ""} {
+	for text, want := range map[string]string{"orders patch": "updateOrder", "ROTATE": "rotateKey rotateWebhook key.rotated", "": all, "no such unicorn": ""} {
 		p.do("filter", write("#filter", "x"), write("#filter", text+" "))
 		if got := eval[string](p, shown); got != want {
 			p.t.Errorf("the filter %q shows %q, want %q", text, got, want)

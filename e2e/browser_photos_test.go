@@ -31,12 +31,12 @@ func TestConsolePhotos(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.open(s, "/console/pets/5", "#files")
-	p.do("add a file that isn't a picture", chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{file}), click(".drop button"), visible(".notice.wrong li"))
+	p.do("add a file that isn't a picture", chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{file}), click(".drop button"), visible(".uploads .wrong:not(:empty)"), visible(".uploads button"))
 	p.checkPage("photos-refused")
 	p.dropPhotos(s)
 	p.followPhotos(s)
 	clean := openTab(t, browser, s) // the other has seen refusals, which browsers report
-	clean.open(s, "/console/pets/6", ".gallery img")
+	clean.open(s, "/console/pets/6", ".pictures img")
 	clean.wantClean()
 }
 
@@ -44,9 +44,9 @@ func TestConsolePhotos(t *testing.T) {
 func (p *tab) wantAlts(want ...string) {
 	p.t.Helper()
 	testenv.Eventually(p.t, "the images are loaded", func() bool {
-		return eval[bool](p, `[...document.querySelectorAll(".gallery img")].every(i => i.complete && i.naturalWidth > 0)`)
+		return eval[bool](p, `[...document.querySelectorAll(".pictures img")].every(i => i.complete && i.naturalWidth > 0)`)
 	})
-	got := eval[[]string](p, `[...document.querySelectorAll(".gallery img")].map(i => i.alt)`)
+	got := eval[[]string](p, `[...document.querySelectorAll(".pictures img")].map(i => i.alt)`)
 	if len(got) != len(want) {
 		p.t.Errorf("got the photos %q, want %q", got, want)
 		return
@@ -78,14 +78,14 @@ func (p *tab) dropPhotos(s *server) {
 			files.items.add(new File([blob], "drawn." + type.slice(6), { type }));
 		}
 		window.files = files;
-		window.drag = name => document.querySelector(".photos h2").dispatchEvent(new DragEvent(name, { dataTransfer: files, bubbles: true, cancelable: true }));
+		window.drag = name => document.querySelector(".drop label").dispatchEvent(new DragEvent(name, { dataTransfer: files, bubbles: true, cancelable: true }));
 	})(); null`)
 	testenv.Eventually(p.t, "the files are drawn", func() bool { return eval[bool](p, `window.files !== null`) })
 	if !eval[bool](p, `drag("dragover"), document.querySelector(".drop.over") !== null`) {
 		p.t.Error("nothing shows that files can be dropped")
 	}
 	eval[any](p, `drag("drop"); null`)
-	p.do("see them", visible(".notice.done"), visible(".gallery li:nth-child(3)"))
+	p.do("see them", visible(".notice.done"), visible(".pictures a:nth-child(3)"))
 	p.wantAlts("Photo 1 of ", "Photo 2 of ", "Photo 3 of ")
 }
 
@@ -95,7 +95,7 @@ func (p *tab) followPhotos(s *server) {
 	p.open(s, "/console/events?type=photo.*", ".following")
 	p.addPhoto(s, 7, phototest.JPEG(phototest.Drawing(640, 480)))
 	p.do("see it", visible(".feed .new"))
-	path := eval[string](p, `document.querySelector(".feed .new td:nth-child(3) a").pathname`)
+	path := eval[string](p, `document.querySelector(".feed .new .whole").pathname`)
 	id := regexp.MustCompile(`[0-9]+`).FindString(path)
 	wantStatus(p.t, newClient(p.t, s, s.ownerKey()).do(p.t, "DELETE", "/v1/photos/"+id, ""), 204, "")
 	p.do("see it go", visible(".feed .new ~ .new"))

@@ -226,6 +226,7 @@ func (p *tab) lookAs(width, height int64, scheme string) {
 // wantFits checks a page on a phone and on a large screen.
 func (p *tab) wantFits() {
 	p.t.Helper()
+	p.lookAs(320, 640, "light")
 	p.lookAs(390, 844, "dark")
 	p.lookAs(1600, 1000, "light")
 	p.lookAs(1280, 900, "light")

@@ -78,7 +78,7 @@ func (w *writers) change(c *goclient.Client, random *rand.Rand, mine *[]int64, n
 	case kind < 63:
 		return c.DeletePet(ctx, pick)
 	case kind < 80:
-		order, err := c.PlaceOrder(ctx, pick)
+		order, err := c.PlaceOrder(ctx, animalstore.NewOrder{PetID: pick})
 		if err == nil {
 			next := []animalstore.OrderStatus{animalstore.OrderApproved, animalstore.OrderCancelled}[random.IntN(2)]
 			_, err = c.UpdateOrder(ctx, order.ID, animalstore.OrderPatch{Status: &next})

@@ -284,9 +284,15 @@ func startProgram(t testing.TB, argv ...string) *server {
 // startIn is like startProgram, in a directory and with more environment variables.
 func startIn(t testing.TB, dir string, env []string, argv ...string) *server {
 	t.Helper()
-	s := &server{t: t, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
-	s.cmd = exec.Command(argv[0], argv[1:]...)
-	s.cmd.Dir, s.cmd.Env = dir, append(cleanEnv(), env...)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = dir, append(cleanEnv(), env...)
+	return startProcess(t, cmd)
+}
+
+// startProcess starts a command in the background, until the test ends.
+func startProcess(t testing.TB, cmd *exec.Cmd) *server {
+	t.Helper()
+	s := &server{t: t, cmd: cmd, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {

@@ -66,6 +66,7 @@ func TestKeyChanges(t *testing.T) {
 		instances := startInstances(t, count, database)
 		admin := newClient(t, instances[0].server, adminKey(t, database))
 		refused := func(a response) bool { return a.status == 401 }
+		forbidden := func(a response) bool { return a.status == 403 }
 		for _, test := range []struct {
 			name   string
 			change func(id string)
@@ -80,8 +81,12 @@ func TestKeyChanges(t *testing.T) {
 				command(t, database, "set", id, "--plan", "enterprise", "--per-minute", "77", "--per-day", "900")
 			}, func(a response) bool { return a.header.Get("X-RateLimit-Limit") == "77" }},
 			{"permissions", func(id string) {
-				command(t, database, "set", id, "--permissions", "write")
-			}, func(a response) bool { return a.status == 403 }},
+				command(t, database, "set", id, "--permissions", "orders:read")
+			}, forbidden},
+			{"networks", func(id string) {
+				command(t, database, "set", id, "--networks", "203.0.113.0/24")
+			}, forbidden},
+			{"suspended", func(id string) { command(t, database, "suspend", id) }, forbidden},
 		} {
 			secret := newKey(t, database, "--name", test.name, "--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000")
 			var clients []*client // one for each instance

@@ -98,7 +98,7 @@ func TestRPMLifecycle(t *testing.T) {
 	}
 
 	rpm("-e", "animalstore")
-	wantSystemd("remove", "stop animalstore", "daemon-reload")
+	wantSystemd("remove", "stop animalstore.socket animalstore", "daemon-reload")
 	if exists(filepath.Join(root, "usr/bin/animalstore")) {
 		t.Error("removing leaves the binary")
 	}

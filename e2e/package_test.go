@@ -199,6 +199,7 @@ func TestImage(t *testing.T) {
 			Env, Cmd    []string
 			Entrypoint  []string
 			Volumes     map[string]any
+			Labels      map[string]string
 			Healthcheck struct{ Test []string }
 		}
 	}
@@ -211,6 +212,10 @@ func TestImage(t *testing.T) {
 	c := image.Config
 	if c.User != "65532:65532" || len(c.Volumes) != 1 || len(c.Healthcheck.Test) == 0 {
 		t.Fatalf("the image has the user %q, volumes %v and health check %v", c.User, c.Volumes, c.Healthcheck)
+	}
+
+	if c.Labels["org.opencontainers.image.source"] != "https://git.example/animalstore" || c.Labels["org.opencontainers.image.revision"] == "" {
+		t.Errorf("the image has the labels %v, want its source and revision", c.Labels)
 	}
 
 	root := t.TempDir()

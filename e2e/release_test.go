@@ -27,7 +27,7 @@ var dist = sync.OnceValues(func() (string, error) {
 
 // runDist builds the release 1.0.0.
 func runDist(out string, env ...string) error {
-	return runDistWith([]string{"-out", out, "-binary", binary, "-version", "1.0.0"}, env...)
+	return runDistWith([]string{"-out", out, "-binary", binary, "-version", "1.0.0", "-source", "https://git.example/animalstore"}, env...)
 }
 
 // runDistWith runs the release builder, compiled with -trimpath like the binary under test.

@@ -1,7 +1,8 @@
 // Command interop generates a client from the OpenAPI document with each generator
 // that callers are known to use, compiles it, and runs the same scenario with it
 // against a server. It also runs the linters for OpenAPI documents, receivers of webhooks
-// with libraries of others, and the scenarios of our client for TypeScript in Deno and Bun.
+// with libraries of others, assistants with the official packages, and the scenarios of our
+// client for TypeScript in Deno and Bun.
 //
 // Every directory beside this file has a generator's settings, a script that
 // generates, compiles and runs, and the scenario in that language. Run it with
@@ -34,7 +35,7 @@ const (
 	ownerKey         = "interop-owner-key-of-a-store-that-is-thrown-away"
 )
 
-var all = []string{"lint", "axe", "openapi-fetch", "hey-api", "java", "python", "go", "openapi-python-client", "oapi-codegen", "webhooks-js", "webhooks-python", "runtimes"}
+var all = []string{"lint", "axe", "openapi-fetch", "hey-api", "java", "python", "go", "openapi-python-client", "oapi-codegen", "webhooks-js", "webhooks-python", "mcp-js", "mcp-python", "runtimes"}
 
 // generated are the clients that openapi-generator makes.
 var generated = []string{"java", "python", "go"}
@@ -76,6 +77,7 @@ func run(ctx context.Context, names []string) error {
 		"OPENAPI_GENERATOR="+generator,
 		"ANIMALSTORE_URL="+url+"/v1",
 		"ANIMALSTORE_API_KEY="+ownerKey,
+		"ANIMALSTORE_PROGRAM="+filepath.Join(dir, "animalstore"),
 	)
 	failed := 0
 	for _, name := range names {

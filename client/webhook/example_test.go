@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"animalstore"
 	"animalstore/client/webhook"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -25,19 +26,26 @@ func ExampleVerify_receiver() {
 			http.Error(w, "not genuine", http.StatusBadRequest)
 			return
 		}
-		var event struct {
-			Type string
-			Data json.RawMessage
-		}
-		if err := json.Unmarshal(body, &event); err != nil {
+		var message animalstore.WebhookMessage
+		if err := json.Unmarshal(body, &message); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		fmt.Println(r.Header.Get(webhook.HeaderID), event.Type, string(event.Data))
+		data, err := message.DecodeData()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		switch data := data.(type) { // nil for a ping and for types that are newer than this code
+		case animalstore.Pet:
+			fmt.Println(r.Header.Get(webhook.HeaderID), message.Type, data.Name)
+		case animalstore.Order:
+			fmt.Println(r.Header.Get(webhook.HeaderID), message.Type, data.PetID)
+		}
 		w.WriteHeader(http.StatusNoContent)
 	}
 
-	const body = `{"type":"pet.created","timestamp":"2026-05-04T03:02:01.987Z","data":{"id":1}}`
+	const body = `{"type":"pet.created","timestamp":"2026-05-04T03:02:01.987Z","data":{"id":1,"name":"Rex","categoryId":7,"status":"available"}}`
 	for _, signer := range []string{secret, "whsec_c29tZXRoaW5nIGVsc2U="} {
 		now := time.Now()
 		w, _ := standardwebhooks.NewWebhook(signer)
@@ -51,7 +59,7 @@ func ExampleVerify_receiver() {
 		fmt.Println(response.Code)
 	}
 	// Output:
-	// evt_1 pet.created {"id":1}
+	// evt_1 pet.created Rex
 	// 204
 	// 400
 }

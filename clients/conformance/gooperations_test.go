@@ -3,6 +3,8 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +20,9 @@ type goArgs struct {
 	Picture  []byte
 	Size     int // of a picture of zeros, instead of Picture
 	Pet      animalstore.NewPet
+	Pets     []animalstore.NewPet
+	Times    int // how often Pets is repeated
+	Salt     string
 	Category animalstore.Category
 	Key      goKey
 	Webhook  struct {
@@ -26,12 +31,18 @@ type goArgs struct {
 	}
 	Patch goPatch
 	Query struct {
-		Status     string
+		Status     goStatuses
 		CategoryID *int64
 		IDs        []int64
 		Name       string
 		PetID      int64
 		State      animalstore.DeliveryState
+		Reference  string
+		Oldest     bool
+		KeyID      int64
+		Code       animalstore.Code
+		RequestID  string
+		Since      animalstore.Time
 		PageSize   int
 	}
 	Events struct {
@@ -39,13 +50,27 @@ type goArgs struct {
 		Latest, Newest bool
 		Types          []string
 		Subject        string
+		PetID          int64
 	}
 	Which        animalstore.DeliveryRetry
 	Limit, Hours int
 	GraceSeconds int
 	Type         animalstore.EventType
+	Reference    animalstore.OptionalText
+	Note         animalstore.OptionalText
 
 	take int
+}
+
+// goStatuses are the statuses that a list is restricted to: one, or a list of them.
+type goStatuses []animalstore.OrderStatus
+
+func (s *goStatuses) UnmarshalJSON(data []byte) error {
+	if data[0] != '[' {
+		*s = make(goStatuses, 1)
+		return json.Unmarshal(data, &(*s)[0])
+	}
+	return json.Unmarshal(data, (*[]animalstore.OrderStatus)(s))
 }
 
 // goKey is a key to create, with permissions by name.
@@ -77,6 +102,20 @@ type goPatch struct {
 	URL         *string
 	Description *string
 	State       *animalstore.WebhookState
+	Reference   goText
+	Note        goText
+}
+
+// goText is a text of a patch. If it was null, it is set and empty.
+type goText struct{ set *animalstore.OptionalText }
+
+func (t *goText) UnmarshalJSON(data []byte) error {
+	t.set = new(animalstore.OptionalText)
+	return json.Unmarshal(data, t.set)
+}
+
+func (p goPatch) order() animalstore.OrderPatch {
+	return animalstore.OrderPatch{Status: (*animalstore.OrderStatus)(p.Status), Reference: p.Reference.set, Note: p.Note.set}
 }
 
 func (p goPatch) pet() animalstore.PetPatch {
@@ -86,7 +125,7 @@ func (p goPatch) pet() animalstore.PetPatch {
 func (a goArgs) events() client.EventsOptions {
 	e := a.Events
 	return client.EventsOptions{After: e.After, Latest: e.Latest, Before: e.Before, Newest: e.Newest,
-		Types: animalstore.EventPatterns(strings.Join(e.Types, ",")), Subject: e.Subject}
+		Types: animalstore.EventPatterns(strings.Join(e.Types, ",")), Subject: e.Subject, PetID: e.PetID}
 }
 
 func (a goArgs) page() client.PageQuery { return client.PageQuery{PageSize: a.Query.PageSize} }
@@ -98,7 +137,7 @@ type goOperation func(ctx context.Context, c *client.Client, a goArgs, o []clien
 // goOperations are the methods of the Go client by the names of the protocol.
 var goOperations = map[string]goOperation{
 	"listPets": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
-		q := client.PetQuery{Status: animalstore.PetStatus(a.Query.Status), CategoryID: a.Query.CategoryID, IDs: a.Query.IDs, Name: a.Query.Name, PageSize: a.Query.PageSize}
+		q := client.PetQuery{Status: animalstore.PetStatus(animalstore.JoinNames(a.Query.Status)), CategoryID: a.Query.CategoryID, IDs: a.Query.IDs, Name: a.Query.Name, PageSize: a.Query.PageSize}
 		return take(a.take, c.ListPets(ctx, q, o...))
 	},
 	"findPet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
@@ -110,6 +149,13 @@ var goOperations = map[string]goOperation{
 	"createPet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return c.CreatePet(ctx, a.Pet, o...)
 	},
+	"createPetBatch": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		return c.CreatePetBatch(ctx, a.Pets, o...)
+	},
+	"importPets": func(ctx context.Context, c *client.Client, a goArgs, _ []client.CallOption) (any, error) {
+		done, err := c.ImportPets(ctx, slices.Repeat(a.Pets, max(a.Times, 1)), client.ImportOptions{Salt: a.Salt})
+		return done.Added + done.Existing, err
+	},
 	"updatePet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return c.UpdatePet(ctx, a.PetID, a.Patch.pet(), o...)
 	},
@@ -117,17 +163,17 @@ var goOperations = map[string]goOperation{
 		return nil, c.DeletePet(ctx, a.PetID, o...)
 	},
 	"listOrders": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
-		q := client.OrderQuery{Status: animalstore.OrderStatus(a.Query.Status), PetID: a.Query.PetID, PageSize: a.Query.PageSize}
+		q := client.OrderQuery{Statuses: a.Query.Status, PetID: a.Query.PetID, Reference: a.Query.Reference, Oldest: a.Query.Oldest, PageSize: a.Query.PageSize}
 		return take(a.take, c.ListOrders(ctx, q, o...))
 	},
 	"placeOrder": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
-		return c.PlaceOrder(ctx, a.PetID, o...)
+		return c.PlaceOrder(ctx, animalstore.NewOrder{PetID: a.PetID, Reference: a.Reference, Note: a.Note}, o...)
 	},
 	"getOrder": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return c.GetOrder(ctx, a.OrderID, o...)
 	},
 	"updateOrder": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
-		return c.UpdateOrder(ctx, a.OrderID, animalstore.OrderPatch{Status: (*animalstore.OrderStatus)(a.Patch.Status)}, o...)
+		return c.UpdateOrder(ctx, a.OrderID, a.Patch.order(), o...)
 	},
 	"getInventory": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return c.GetInventory(ctx, client.InventoryQuery{CategoryID: a.Query.CategoryID}, o...)
@@ -174,6 +220,10 @@ var goOperations = map[string]goOperation{
 	},
 	"deletePhoto": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return nil, c.DeletePhoto(ctx, a.PhotoID, o...)
+	},
+	"listFailures": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+		q := client.FailureQuery{KeyID: a.Query.KeyID, Code: a.Query.Code, RequestID: a.Query.RequestID, Since: a.Query.Since, PageSize: a.Query.PageSize}
+		return take(a.take, c.ListFailures(ctx, q, o...))
 	},
 	"getUsage": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
 		return c.GetUsage(ctx, a.Hours, o...)

@@ -25,7 +25,7 @@ func TestPythonExamples(t *testing.T) {
 	cmd := exec.Command(p.installed, "run.py", url, ownerKey)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "all 42 ran") {
+	if err != nil || !strings.Contains(string(out), "all 44 ran") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"os"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 
@@ -90,11 +91,6 @@ func loadWalk(t testing.TB) *scenario {
 	return walk
 }
 
-// missingOperations aren't in the clients.
-var missingOperations = map[string]string{
-	"receiveEvent": "the service calls it",
-}
-
 // TestWalkIsComplete: the walk calls every operation of the OpenAPI document, so that no
 // client lacks one.
 func TestWalkIsComplete(t *testing.T) {
@@ -107,8 +103,9 @@ func TestWalkIsComplete(t *testing.T) {
 		called[step.Call] = true
 	}
 	for _, m := range regexp.MustCompile(`(?m)^ +operationId: (\w+)$`).FindAllStringSubmatch(string(document), -1) {
-		if _, missing := missingOperations[m[1]]; called[m[1]] == missing {
-			t.Errorf("%s: called in the walk: %t, listed as missing: %t, want one of both", m[1], called[m[1]], missing)
+		// What begins with receive is what webhooks get, so the service calls it.
+		if want := !strings.HasPrefix(m[1], "receive"); called[m[1]] != want {
+			t.Errorf("%s: called in the walk: %t, want %t", m[1], called[m[1]], want)
 		}
 	}
 }

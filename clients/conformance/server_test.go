@@ -195,7 +195,7 @@ func (y *reply) frames() []byte {
 
 // eventJSON is an event about the pet with the same id.
 const eventJSON = `{"id":%[1]v,"type":"pet.created","time":"2026-05-04T03:02:01.987Z","subject":"pet/%[1]v","actor":"key",` +
-	`"keyId":null,"requestId":null,"data":{"id":%[1]v,"name":"Rex","categoryId":7,"status":"available"}}`
+	`"keyId":null,"keyName":null,"requestId":null,"data":{"id":%[1]v,"name":"Rex","categoryId":7,"status":"available"}}`
 
 // headers returns the headers of a reply. Those of the service are defaults.
 func (y *reply) headers(p places, number int, body []byte) http.Header {

@@ -27,7 +27,7 @@ func TestTypeScriptExamples(t *testing.T) {
 	cmd := exec.Command("node", "run.js", url, ownerKey)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "all 42 ran") {
+	if err != nil || !strings.Contains(string(out), "all 44 ran") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -48,7 +48,7 @@ for (let i = 0; i < 42; i++) {
   await store.createPet({ name: "Rex", categoryId: 7 });
 }
 for (let id = 1; id < 10; id++) {
-  await store.placeOrder(id);
+  await store.placeOrder({ petId: id });
 }
 const first = [...Array(5).fill("addPhoto"), "createKey", "createWebhook", "pingWebhook"];
 const last = ["deletePhoto", "deletePet", "revokeKey", "deleteWebhook"];

@@ -110,16 +110,10 @@ func (c *connection) waiting(line *terminal.Line) []client.Option {
 func (c *connection) newClient(key string, options ...client.Option) (*client.Client, error) {
 	options = append(options, client.WithUserAgent("animalstore-cli/"+versionString()))
 	if c.cacert != "" {
-		pem, err := os.ReadFile(c.cacert)
+		transport, err := c.transport()
 		if err != nil {
-			return nil, cli.Usagef("--cacert: %w", err)
+			return nil, err
 		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(pem) {
-			return nil, cli.Usagef("--cacert: %s contains no certificate: it must be PEM, with BEGIN CERTIFICATE", c.cacert)
-		}
-		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 		options = append(options, client.WithHTTPClient(&http.Client{Transport: transport}))
 	}
 	calls, err := client.New(c.address(), key, options...)
@@ -128,6 +122,24 @@ func (c *connection) newClient(key string, options ...client.Option) (*client.Cl
 		return nil, cli.Usagef("--url (or ANIMALSTORE_URL) %s", wrong.Reason)
 	}
 	return calls, err
+}
+
+// transport trusts the certificate in --cacert, or those that the system trusts.
+func (c *connection) transport() (*http.Transport, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if c.cacert == "" {
+		return transport, nil
+	}
+	pem, err := os.ReadFile(c.cacert)
+	if err != nil {
+		return nil, cli.Usagef("--cacert: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, cli.Usagef("--cacert: %s contains no certificate: it must be PEM, with BEGIN CERTIFICATE", c.cacert)
+	}
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	return transport, nil
 }
 
 // showWait is a hook for [client.WithOnWait].

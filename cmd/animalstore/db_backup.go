@@ -13,6 +13,7 @@ import (
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/db/transfer"
+	"animalstore/internal/db/transfer/s3"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -20,17 +21,23 @@ import (
 
 func dbBackupCommand() *cobra.Command {
 	return copyCommand(&cobra.Command{
-		Use:   "backup FILE",
-		Short: "Copy a store into a new file",
+		Use:   "backup FILE|s3://BUCKET/PREFIX",
+		Short: "Copy a store into a new file or a bucket",
 		Long: `Copy a store into a new file, whether or not a server is running. The copy is
 the whole store at one instant. It is one file that only its owner can read.
 
 FILE appears only when the copy is complete, on disk, and has passed the same
 checks as "db check". Until then it is called FILE.partial; if the command is
-killed, the next one removes that. An existing file is never replaced.`,
+killed, the next one removes that. An existing file is never replaced.
+
+For a bucket, the copy is first made next to the store. Its name there consists
+of those of the store's file, its id and the time.
+
+` + bucketHelp,
 		Example: `  animalstore db backup tuesday.db
   animalstore db backup /var/lib/animalstore/tuesday.db \
-      --database sqlite:animalstore.db`,
+      --database sqlite:animalstore.db
+  animalstore db backup s3://acme-backups/shop`,
 		Args: cli.OneFile("give a new file for the copy, such as: animalstore db backup monday.db"),
 	}, backUpStore)
 }
@@ -55,6 +62,9 @@ func backUpStore(ctx context.Context, file, database string, p *terminal.Printer
 	if postgres.Is(database) {
 		return postgresTools("Back up a store in PostgreSQL with its own tools:",
 			"pg_dump --format=custom --file="+shellQuote(file)+" --dbname="+shellQuote(postgres.ForTools(database)))
+	}
+	if s3.Is(file) {
+		return backUpToBucket(ctx, file, database, p)
 	}
 	store := fileOf(database)
 	began, line := time.Now(), terminal.NewLine(p.Notes)
@@ -127,7 +137,7 @@ func (p *copyProgress) Checked(transfer.Finding) {}
 
 func dbRestoreCommand() *cobra.Command {
 	return copyCommand(&cobra.Command{
-		Use:   "restore FILE",
+		Use:   "restore FILE|s3://BUCKET/PREFIX[/NAME]",
 		Short: "Make a backup the database of a store",
 		Long: `Copy a backup to where --database says, and check it. Nothing is ever replaced:
 stop the server and move the old database out of the way first. The database
@@ -135,10 +145,16 @@ appears only when the copy is complete, on disk, and has passed the checks of
 "db check". The backup itself is only read.
 
 Webhooks are paused, because they would send again what was delivered after the
-backup.`,
+backup.
+
+Without a NAME, the newest backup in a bucket is restored, if all are of one
+store. The download needs as much space as the store, until the end.
+
+` + bucketHelp,
 		Example: `  animalstore db restore monday.db --database sqlite:restored.db
   animalstore db restore monday.db \
-      --database sqlite:/var/lib/animalstore/store.db`,
+      --database sqlite:/var/lib/animalstore/store.db
+  animalstore db restore s3://acme-backups/shop`,
 		Args: cli.OneFile("give the backup, such as: animalstore db restore monday.db"),
 	}, restoreStore)
 }
@@ -149,17 +165,25 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 		return postgresTools("Restore a store in PostgreSQL with its own tools, into an empty database:",
 			"pg_restore --single-transaction --exit-on-error --no-owner --dbname="+shellQuote(postgres.ForTools(database))+" "+shellQuote(file))
 	}
-	if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("the backup cannot be read: %w", err)
-	}
 	store := fileOf(database)
 	began, line := time.Now(), terminal.NewLine(p.Notes)
 	var paused int
-	pause := func(path string) (err error) {
-		paused, err = pauseWebhooks(ctx, path)
+	restoration := transfer.Restoration{Backup: file, Store: store, Prepare: func(path string) (err error) {
+		paused, err = prepareRestored(ctx, path)
 		return err
+	}}
+	if s3.Is(file) {
+		download, err := findBackup(ctx, file)
+		if err != nil {
+			return restoreError(ctx, err)
+		}
+		bar := line.Progress(download.Size>>10, "KiB")
+		download.Progress = func(received int64) { bar.Add(int(received>>10 - bar.Done())) }
+		restoration.From = download
+	} else if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("the backup cannot be read: %w", err)
 	}
-	copied, err := transfer.Restore(ctx, sqlite.Files{}, transfer.Restoration{Backup: file, Store: store, Prepare: pause}, &copyProgress{line: line})
+	copied, err := transfer.Restore(ctx, sqlite.Files{}, restoration, &copyProgress{line: line})
 	line.Show("")
 	if err != nil {
 		return restoreError(ctx, err)
@@ -180,9 +204,10 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	return nil
 }
 
-// pauseWebhooks pauses the webhooks of a store that is being restored, because they would
-// send events again that were delivered after the backup.
-func pauseWebhooks(ctx context.Context, path string) (paused int, err error) {
+// prepareRestored pauses the webhooks of a store that is being restored, because they would
+// send events again that were delivered after the backup. It also gives the store a new id,
+// so that its backups don't replace the old store's.
+func prepareRestored(ctx context.Context, path string) (paused int, err error) {
 	d, err := sqlite.Open(ctx, path, sqlite.Options{MustExist: true})
 	if err != nil {
 		return 0, fmt.Errorf("pause webhooks: %w", err)
@@ -190,7 +215,7 @@ func pauseWebhooks(ctx context.Context, path string) (paused int, err error) {
 	if paused, err = d.PauseWebhooks(ctx); err != nil {
 		err = fmt.Errorf("pause webhooks: %w", err)
 	}
-	return paused, errors.Join(err, d.Close())
+	return paused, errors.Join(err, d.RenewID(ctx), d.Close())
 }
 
 // restoreError also says how to move away the files that a restore would replace.

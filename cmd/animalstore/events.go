@@ -24,8 +24,8 @@ func eventsCommand() *cobra.Command {
 		Long: `Show changes to the store, the oldest first, or with --before the newest
 first. Each event says when and how a pet, photo, order, category, key or
 webhook changed, what it was like afterwards, and who made the change. Without
-the permission admin, your key doesn't see the events of keys and webhooks, or
-which other key made a change.
+the permission admin, your key doesn't see the events of keys and webhooks. It
+needs write or admin to see which other key made a change.
 
 With --follow, show new events as they happen, or all after --after, until
 Ctrl-C. If the server can't be reached for a while, the command resumes where it
@@ -36,7 +36,8 @@ JSON object with --json.
 
 ` + keyHelp,
 		Example: `  animalstore events --type pet.created
-  animalstore events --subject pet/12 --json
+  animalstore events --pet 12
+  animalstore events --subject order/7 --json
   animalstore events --before latest --type 'key.*'
   animalstore events --follow --type 'pet.*,order.*'`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,6 +56,7 @@ type eventFlags struct {
 	follow  bool
 	types   []string
 	subject string
+	pet     int64
 	after   int64
 	before  string
 }
@@ -64,6 +66,7 @@ func (f *eventFlags) register(cmd *cobra.Command) {
 	flags.BoolVarP(&f.follow, "follow", "f", false, "wait for further events")
 	flags.StringSliceVar(&f.types, "type", nil, "only these comma-separated types, such as pet.created, or pet.* for all of pets")
 	flags.StringVar(&f.subject, "subject", "", "only events of one `resource`, such as pet/12")
+	flags.Int64Var(&f.pet, "pet", 0, "only events of the pet with this `id`, its photos and its orders")
 	flags.Int64Var(&f.after, "after", 0, "only events after the one with this `id`")
 	flags.StringVar(&f.before, "before", "", "newest first: only events before the one with this `id`, or latest for all")
 	cli.CompleteFlag(cmd, "type", cli.CompleteList(animalstore.EventTypes))
@@ -78,6 +81,12 @@ func (f *eventFlags) check(cmd *cobra.Command) error {
 	if _, _, ok := animalstore.ParseEventSubject(f.subject); f.subject != "" && !ok {
 		return cli.Usagef("--subject must be a resource and its id, such as pet/12, not %q", f.subject)
 	}
+	switch {
+	case cmd.Flag("pet").Changed && f.pet < 1:
+		return cli.Usagef("--pet must be the id of a pet, which is positive")
+	case f.pet != 0 && f.subject != "":
+		return cli.Usagef("use --pet or --subject, not both")
+	}
 	if id, err := strconv.ParseInt(f.before, 10, 64); f.before != "" && f.before != "latest" && (err != nil || id < 1) {
 		return cli.Usagef("--before must be the id of an event, or latest, not %q", f.before)
 	}
@@ -91,7 +100,7 @@ func (f *eventFlags) check(cmd *cobra.Command) error {
 }
 
 func (f *eventFlags) events(cmd *cobra.Command, s session) iter.Seq2[animalstore.Event, error] {
-	o := client.EventsOptions{Types: animalstore.EventPatterns(strings.Join(f.types, ",")), Subject: f.subject, After: f.after, Newest: f.before == "latest"}
+	o := client.EventsOptions{Types: animalstore.EventPatterns(strings.Join(f.types, ",")), Subject: f.subject, PetID: f.pet, After: f.after, Newest: f.before == "latest"}
 	o.Before, _ = strconv.ParseInt(f.before, 10, 64) // check has seen it
 	if f.follow {
 		o.Latest = !cmd.Flag("after").Changed
@@ -132,9 +141,11 @@ func eventLine(p *terminal.Printer, e animalstore.Event) (string, error) {
 	return fmt.Sprintf("%s  %-16s  %-12s  %s%s", terminal.DateTime(e.Time.Time), e.Type, e.Subject, summarize(e), by), nil
 }
 
-// actor says who made a change. Without admin, the API doesn't say which other key did.
+// actor says who made a change. A key that may only read isn't told which other key did.
 func actor(e animalstore.Event) string {
 	switch {
+	case e.KeyName != nil && e.KeyID != nil:
+		return "key " + decimal(*e.KeyID) + ", " + terminal.Visible(*e.KeyName)
 	case e.KeyID != nil:
 		return "key " + decimal(*e.KeyID)
 	case e.Actor == animalstore.ActorKey:

@@ -13,12 +13,12 @@ func TestEventsFollow(t *testing.T) {
 	server := mustStart(t, dir)
 	follow := startInBackground(t, server.command("events", "--follow", "--after", "0", "--type", "pet.created"))
 	server.mustRun(t, "pets", "add", "--name", "Rex", "--category", "7")
-	follow.waitFor("\tpet/1\tRex, available\tkey 1\n")
+	follow.waitFor("\tpet/1\tRex, available\tkey 1, owner\n")
 	server.kill()
 	follow.waitFor("retrying in")
 	server = mustStart(t, dir, "--listen", strings.TrimPrefix(server.url, "http://"))
 	server.mustRun(t, "pets", "add", "--name", "Mia", "--category", "7")
-	follow.waitFor("\tpet/2\tMia, available\tkey 1\n")
+	follow.waitFor("\tpet/2\tMia, available\tkey 1, owner\n")
 	if code := follow.interrupt(); code != 130 {
 		t.Errorf("got exit code %d after Ctrl-C, want 130", code)
 	}

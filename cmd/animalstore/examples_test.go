@@ -54,9 +54,9 @@ func TestExamples(t *testing.T) {
 // untilStopped precedes a command that doesn't end.
 const untilStopped = "timeout 0.5 "
 
-// needsOtherServer reports whether an example uses PostgreSQL or Redis.
+// needsOtherServer reports whether an example uses PostgreSQL, Redis or a bucket.
 func needsOtherServer(line string) bool {
-	return strings.Contains(line, "postgres://") || strings.Contains(line, "redis://") || strings.Contains(line, "rediss://")
+	return strings.Contains(line, "postgres://") || strings.Contains(line, "redis://") || strings.Contains(line, "rediss://") || strings.Contains(line, "s3://")
 }
 
 // fill creates everything that the examples refer to.

@@ -43,12 +43,11 @@ func (e cliError) Unwrap() error { return e.error }
 func message(err error) string {
 	var worded cliError
 	var file petfile.Error
-	var mismatch petfile.MismatchError
 	var coded *animalstore.Error
 	switch {
 	case errors.As(err, &worded):
 		return worded.text
-	case errors.As(err, &file), errors.As(err, &mismatch):
+	case errors.As(err, &file):
 		return terminal.Visible(err.Error())
 	case errors.As(err, &coded):
 		return coded.Message // the code is for programs
@@ -62,7 +61,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &worded):
 		return worded.code
-	case errors.As(err, new(cli.UsageError)), errors.As(err, new(petfile.MismatchError)):
+	case errors.As(err, new(cli.UsageError)):
 		return exitUsage
 	case errors.As(err, &coded) && coded.Code == animalstore.ValidationFailed:
 		return exitUsage
@@ -75,7 +74,7 @@ func exitCode(err error) int {
 // repeatable is the error of a request that can be repeated with its idempotency key.
 type repeatable struct {
 	error
-	key string
+	key string // "" if repeating the command is enough
 }
 
 func (r repeatable) Unwrap() error { return r.error }
@@ -84,7 +83,7 @@ func (r repeatable) Unwrap() error { return r.error }
 // that aren't about the server stay as they are.
 func (c *connection) callError(ctx context.Context, key string, err error) error {
 	if err == nil || errors.As(err, new(cli.UsageError)) || errors.As(err, new(cliError)) ||
-		errors.As(err, new(petfile.Error)) || errors.As(err, new(petfile.MismatchError)) {
+		errors.As(err, new(petfile.Error)) {
 		return err
 	}
 	text, code := c.describeError(ctx, key, err)
@@ -93,10 +92,11 @@ func (c *connection) callError(ctx context.Context, key string, err error) error
 	}
 	if errors.Is(err, client.ErrOutcomeUnknown) {
 		var again repeatable
-		if errors.As(err, &again) {
-			text += ". It may have succeeded: to retry safely, repeat the command with --idempotency-key " + again.key
-		} else {
+		switch {
+		case !errors.As(err, &again):
 			text += ". The change may have been made: check before you retry"
+		case again.key != "":
+			text += ". It may have succeeded: to retry safely, repeat the command with --idempotency-key " + again.key
 		}
 	}
 	return cliError{err, text, code}
@@ -163,6 +163,8 @@ func (c *connection) describeRefusal(key string, err error, coded *animalstore.E
 	switch {
 	case status == http.StatusUnauthorized:
 		return c.describeRefusedKey(key), exitCredential
+	case coded.Code == animalstore.KeySuspended, coded.Code == animalstore.AddressNotAllowed:
+		return text, exitCredential
 	case status == http.StatusForbidden:
 		return text + `. Create a key that has it with "animalstore keys create --permissions"`, exitCredential
 	case status == http.StatusNotFound, coded.Code == animalstore.PetNotFound:

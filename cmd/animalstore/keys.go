@@ -12,7 +12,6 @@ import (
 	"animalstore/internal/cli"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
-	"animalstore/internal/ratelimit"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -40,26 +39,40 @@ it, because other users of the machine can see flags.`,
 	at.server.register(cmd, cmd.PersistentFlags())
 	return cli.Group(cmd, keysCreateCommand(&at), keysImportCommand(&at),
 		keysListCommand(&at), keysShowCommand(&at), keysUsageCommand(&at),
-		keysSetCommand(&at), keysRotateCommand(&at), keysRevokeCommand(&at), keysUnbanCommand(&at))
+		keysSetCommand(&at), keysSuspendCommand(&at, true), keysSuspendCommand(&at, false),
+		keysRotateCommand(&at), keysRevokeCommand(&at), keysUnbanCommand(&at))
 }
 
 // keyFlags are the flags that describe a key, to create or to change it.
 type keyFlags struct {
-	name, plan, permissions, expires string
-	limits                           animalstore.Limits
+	name, plan, permissions, networks, expires string
+	limits                                     animalstore.Limits
 }
 
 // register adds the flags. Their defaults are the values that f has.
 func (f *keyFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "name of the key, such as its owner")
-	flags.StringVar(&f.permissions, "permissions", f.permissions, "comma-separated: read, write, admin")
-	cli.CompleteFlag(cmd, "permissions", cli.CompleteList((animalstore.Read | animalstore.Write | animalstore.Admin).Names()))
+	flags.StringVar(&f.permissions, "permissions", f.permissions, "comma-separated: "+animalstore.JoinNames(animalstore.AllPermissions.Names()))
+	cli.CompleteFlag(cmd, "permissions", cli.CompleteList(animalstore.AllPermissions.Names()))
+	flags.StringVar(&f.networks, "networks", f.networks, "comma-separated networks that the key works from, such as 203.0.113.0/24, or "+anywhere)
+	cli.CompleteFlag(cmd, "networks", cli.FixedValues([]string{anywhere}))
 	flags.StringVar(&f.expires, "expires", f.expires, "how long the key works from now, such as 90d or 12h, or never to keep it")
 	flags.StringVar(&f.plan, "plan", f.plan, animalstore.JoinOr(animalstore.Plans))
 	cli.CompleteFlag(cmd, "plan", cli.FixedValues(animalstore.Plans))
 	flags.Int64Var(&f.limits.PerMinute, "per-minute", 0, "requests per minute, on plan enterprise")
 	flags.Int64Var(&f.limits.PerDay, "per-day", 0, "requests per day, on plan enterprise")
+}
+
+// anywhere is the value of --networks for a key that works from all addresses.
+const anywhere = "anywhere"
+
+// networkList reads --networks.
+func (f *keyFlags) networkList() (animalstore.Networks, error) {
+	if f.networks == anywhere {
+		return "", nil
+	}
+	return animalstore.NewNetworks(strings.Split(f.networks, ","))
 }
 
 // expiry returns when the key expires.
@@ -81,7 +94,7 @@ type newKeyFlags struct {
 }
 
 func (f *newKeyFlags) register(cmd *cobra.Command) {
-	f.plan, f.permissions, f.expires = "free", "read,write", "never"
+	f.plan, f.permissions, f.networks, f.expires = "free", "read,write", anywhere, "never"
 	f.keyFlags.register(cmd)
 	cmd.Flag("name").Usage += " (required)"
 	cmd.Flags().StringVar(&f.environment, "environment", "production", "deployment the key is for: production or staging")
@@ -98,13 +111,17 @@ func (f *newKeyFlags) newKey(now time.Time) (animalstore.NewKey, error) {
 	if err != nil {
 		return animalstore.NewKey{}, err
 	}
+	networks, err := f.networkList()
+	if err != nil {
+		return animalstore.NewKey{}, err
+	}
 	env, err := animalstore.ParseEnvironment(f.environment)
 	if err != nil {
 		return animalstore.NewKey{}, err
 	}
 	k := animalstore.NewKey{
 		Name: f.name, Plan: animalstore.Plan(f.plan), Limits: f.limits,
-		Permissions: permissions, Environment: env, ExpiresAt: expiresAt,
+		Permissions: permissions, Networks: networks, Environment: env, ExpiresAt: expiresAt,
 	}
 	return k, k.Validate()
 }
@@ -116,9 +133,16 @@ func keysCreateCommand(at *keyLocation) *cobra.Command {
 		Short: "Create a key and print it",
 		Long: `Create a key and print it to standard output, with nothing else. It is shown
 only once: the database stores only its hash. A server creates keys for its own
-deployment. If there is no store yet, you are asked before one is created.`,
+deployment. If there is no store yet, you are asked before one is created.
+
+The permissions pets:read and pets:write are for pets, photos, categories and
+the inventory, orders:read and orders:write for orders. Both :write permissions
+include reading. Read is all reading and write all changes of the store; admin
+is for keys, webhooks and the status.`,
 		Example: `  animalstore keys create --name shop --plan pro
   animalstore keys create --name reports --permissions read --expires 90d
+  animalstore keys create --name website --permissions pets:read,orders:write \
+      --networks 203.0.113.0/24
   animalstore keys create --name big --plan enterprise \
       --per-minute 5000 --per-day 1000000`,
 		Args: cli.NoArguments,
@@ -250,6 +274,13 @@ func (f *keyFlags) patch(cmd *cobra.Command, now time.Time) (patch animalstore.K
 		}
 		patch.Permissions = &permissions
 	}
+	if cmd.Flag("networks").Changed {
+		networks, err := f.networkList()
+		if err != nil {
+			return patch, err
+		}
+		patch.Networks = &networks
+	}
 	if cmd.Flag("expires").Changed {
 		expiresAt, err := f.expiry(now)
 		if err != nil {
@@ -258,7 +289,7 @@ func (f *keyFlags) patch(cmd *cobra.Command, now time.Time) (patch animalstore.K
 		patch.ExpiresAt = &expiresAt
 	}
 	if patch == (animalstore.KeyPatch{}) {
-		return patch, cli.Usagef("nothing to change: use --name, --permissions, --expires, --plan, or --per-minute and --per-day")
+		return patch, cli.Usagef("nothing to change: use --name, --permissions, --networks, --expires, --plan, or --per-minute and --per-day")
 	}
 	return patch, patch.Validate(now)
 }
@@ -269,11 +300,13 @@ func keysSetCommand(at *keyLocation) *cobra.Command {
 	cmd := at.onKey(&cobra.Command{
 		Use:     "set ID",
 		Aliases: []string{"set-plan"},
-		Short:   "Change a key's name, permissions, expiry, plan or limits",
-		Long: `Change a key's name, permissions, expiry, plan or limits. Every plan
+		Short:   "Change a key's name, permissions, networks, expiry, plan or limits",
+		Long: `Change a key's name, permissions, networks, expiry, plan or limits. Every plan
 has fixed limits except enterprise, which needs --per-minute and --per-day. A
 key that is already on enterprise keeps its limits unless you give new ones.`,
 		Example: `  animalstore keys set 2 --name till --permissions read
+  animalstore keys set 2 --networks 203.0.113.0/24,2001:db8::/32
+  animalstore keys set 2 --networks anywhere
   animalstore keys set 2 --expires 90d
   animalstore keys set 2 --plan enterprise \
       --per-minute 5000 --per-day 1000000`,
@@ -294,6 +327,36 @@ key that is already on enterprise keeps its limits unless you give new ones.`,
 	})
 	f.register(cmd)
 	return cmd
+}
+
+// keysSuspendCommand is the command that suspends a key, or the one that resumes it.
+func keysSuspendCommand(at *keyLocation, suspend bool) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "suspend ID",
+		Short: "Refuse a key until it is resumed",
+		Long: `Refuse a key until it is resumed with "animalstore keys resume". Its streams of
+events and its sessions in the console end.`,
+		Example: "  animalstore keys suspend 2",
+	}
+	done := "%s was suspended at %s. A running server refuses it within a second."
+	if !suspend {
+		cmd = &cobra.Command{
+			Use:     "resume ID",
+			Short:   "Let a suspended key work again",
+			Example: "  animalstore keys resume 2",
+		}
+		done = "%s isn't suspended. A running server follows within a second."
+	}
+	return at.onKey(cmd, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
+		key, err := store.Update(cmd.Context(), id, animalstore.KeyPatch{Suspended: &suspend})
+		switch {
+		case err != nil:
+			return err
+		case suspend:
+			return p.Result(key, done, keyTitle(key), key.SuspendedAt)
+		}
+		return p.Result(key, done, keyTitle(key))
+	})
 }
 
 func keysRevokeCommand(at *keyLocation) *cobra.Command {
@@ -372,108 +435,3 @@ period.`,
 // defaultGrace is how long the old secret of a key or webhook keeps working after a
 // rotation.
 const defaultGrace = 24 * time.Hour
-
-// keyColumns are the columns of keys, whose state depends on the time.
-func keyColumns(now time.Time) []terminal.Column[animalstore.Key] {
-	return []terminal.Column[animalstore.Key]{
-		{Title: "ID", Text: func(k animalstore.Key) string { return decimal(k.ID) }},
-		{Title: "NAME", Text: func(k animalstore.Key) string { return k.Name }},
-		{Title: "STATE",
-			Text:   func(k animalstore.Key) string { return k.State(now) },
-			Colour: func(k animalstore.Key) terminal.Colour { return keyColour(&k, now) }},
-		{Title: "PLAN", Text: func(k animalstore.Key) string { return string(k.Plan) }},
-		{Title: "PERMISSIONS", Text: func(k animalstore.Key) string { return k.Permissions.String() }},
-		{Title: "LAST USED", Time: func(k animalstore.Key) time.Time { return k.LastUsedAt.Time }, Relative: true},
-		{Title: "EXPIRES", Time: func(k animalstore.Key) time.Time { return k.ExpiresAt.Time }, Relative: true},
-		{Title: "BANNED UNTIL", Time: func(k animalstore.Key) time.Time { return k.Ban.Until.Time }, Relative: true, Never: "-"},
-		{Title: "PER MINUTE", Text: func(k animalstore.Key) string { return decimal(k.Limits.PerMinute) }},
-		{Title: "PER DAY", Text: func(k animalstore.Key) string { return decimal(k.Limits.PerDay) }},
-		{Title: "ENVIRONMENT", Text: func(k animalstore.Key) string { return string(k.Environment) }},
-	}
-}
-
-// printKey prints the details of a key. limits is nil if they are unknown.
-func printKey(p *terminal.Printer, k animalstore.Key, limits *ratelimit.Status, now time.Time) error {
-	switch {
-	case !p.JSON:
-		return p.PrintFields(keyFields(&k, limits, now))
-	case limits == nil:
-		return p.PrintJSON(k)
-	}
-	return p.PrintJSON(struct {
-		animalstore.Key
-		LeftThisMinute int64            `json:"leftThisMinute"`
-		LeftToday      int64            `json:"leftToday"`
-		BannedUntil    animalstore.Time `json:"bannedUntil"`
-	}{k, limits.Minute.Remaining, limits.Day.Remaining, limits.BannedUntil})
-}
-
-func keyFields(k *animalstore.Key, limits *ratelimit.Status, now time.Time) []terminal.Field {
-	perMinute := terminal.Field{Name: "Requests per minute", Value: decimal(k.Limits.PerMinute)}
-	perDay := terminal.Field{Name: "Requests per day", Value: decimal(k.Limits.PerDay)}
-	if limits != nil {
-		perMinute = terminal.Field{Name: "Left this minute", Value: fmt.Sprintf("%d of %d", limits.Minute.Remaining, limits.Minute.Limit)}
-		perDay = terminal.Field{Name: "Left today", Value: fmt.Sprintf("%d of %d", limits.Day.Remaining, limits.Day.Limit)}
-	}
-	return []terminal.Field{
-		{Name: "ID", Value: decimal(k.ID)},
-		{Name: "Name", Value: k.Name},
-		{Name: "State", Value: k.State(now), Colour: keyColour(k, now)},
-		{Name: "Plan", Value: string(k.Plan)},
-		perMinute,
-		perDay,
-		{Name: "Permissions", Value: k.Permissions.String()},
-		{Name: "Environment", Value: string(k.Environment)},
-		{Name: "Created", Value: terminal.DateTime(k.CreatedAt.Time)},
-		{Name: "Last used", Value: terminal.DateTime(k.LastUsedAt.Time)},
-		{Name: "Expires", Value: terminal.DateTime(k.ExpiresAt.Time)},
-		{Name: "Revoked", Value: terminal.DateTime(k.RevokedAt.Time)},
-		banField(k.Ban.Until),
-	}
-}
-
-func keyColour(k *animalstore.Key, now time.Time) terminal.Colour {
-	switch k.State(now) {
-	case "live":
-		return terminal.Green
-	case "banned":
-		return terminal.Yellow
-	}
-	return terminal.Red
-}
-
-// keySentence describes a key, with a full stop.
-func keySentence(k animalstore.Key) string {
-	return fmt.Sprintf("key %d (%s): plan %s, %d requests per minute, %d per day; %s; %s.",
-		k.ID, terminal.Visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, k.Environment)
-}
-
-// keyTitle is a key at the beginning of a sentence.
-func keyTitle(k animalstore.Key) string {
-	if k.Name == "" {
-		return fmt.Sprintf("Key %d", k.ID)
-	}
-	return fmt.Sprintf("Key %d (%s)", k.ID, terminal.Visible(k.Name))
-}
-
-// banField shows the end of a ban; the zero time is no ban.
-func banField(until animalstore.Time) terminal.Field {
-	if until.IsZero() {
-		return terminal.Field{Name: "Banned", Value: "no"}
-	}
-	return terminal.Field{Name: "Banned", Value: "until " + terminal.DateTime(until.Time) + " UTC", Colour: terminal.Red}
-}
-
-// printSecret prints nothing but the secret of a key or webhook or, as JSON, both.
-func printSecret(p *terminal.Printer, owner string, id int64, secret string, withOwner any) error {
-	var err error
-	if p.JSON {
-		err = p.PrintJSON(withOwner)
-	} else {
-		_, err = fmt.Fprintln(p.Out, secret)
-	}
-	if err != nil {
-		return fmt.Errorf("the secret of %s %d couldn't be printed and is lost: %w. Create a new one with \"animalstore %ss rotate %d\"", owner, id, err, owner, id)
-	}
-	return nil
-}

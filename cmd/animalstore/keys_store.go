@@ -241,7 +241,7 @@ func now() animalstore.Time { return animalstore.At(time.Now()) }
 type serverKeys struct{ client *client.Client }
 
 func (s serverKeys) Create(ctx context.Context, k animalstore.NewKey) (animalstore.Key, string, error) {
-	created := client.NewKey{Name: k.Name, Plan: k.Plan, Permissions: k.Permissions, ExpiresAt: k.ExpiresAt}
+	created := client.NewKey{Name: k.Name, Plan: k.Plan, Permissions: k.Permissions, Networks: k.Networks, ExpiresAt: k.ExpiresAt}
 	if k.Plan == animalstore.PlanEnterprise { // other plans have fixed limits
 		created.Limits = k.Limits
 	}

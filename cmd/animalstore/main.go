@@ -48,7 +48,9 @@ Lists are tables on a terminal and tab-separated lines in a pipe; --json prints
 JSON. NO_COLOR is respected.
 
 Every flag can also be set in the environment: --url is ANIMALSTORE_URL,
---log-format is ANIMALSTORE_LOG_FORMAT, and so on.
+--log-format is ANIMALSTORE_LOG_FORMAT, and so on. With _FILE at its end, the
+variable names a file with the value: ANIMALSTORE_DATABASE_FILE keeps a password
+out of the environment.
 
 Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 5 not found, 6 rate limited, 130 stopped by Ctrl-C.`,
@@ -65,7 +67,7 @@ Exit codes: 0 success, 1 error, 2 incorrect usage, 4 key missing or refused,
 	root.SetVersionTemplate("animalstore {{.Version}}\n")
 	root.Flags().BoolP("version", "v", false, "print the version")
 	root.AddCommand(serveCommand(), keysCommand(), seedCommand(), dbCommand(), healthcheckCommand(), versionCommand())
-	root.AddCommand(petsCommand(), inventoryCommand(), ordersCommand(), categoriesCommand(), eventsCommand(), webhooksCommand(), limitsCommand(), usageCommand(), completionCommand())
+	root.AddCommand(petsCommand(), inventoryCommand(), ordersCommand(), categoriesCommand(), eventsCommand(), webhooksCommand(), limitsCommand(), usageCommand(), failuresCommand(), mcpCommand(), completionCommand())
 	for _, command := range generators {
 		root.AddCommand(command())
 	}
@@ -82,7 +84,7 @@ var groups = []struct {
 	commands []string
 }{
 	{cobra.Group{ID: "server", Title: "Server Commands:"}, []string{"serve", "keys", "seed", "db"}},
-	{cobra.Group{ID: "client", Title: "Client Commands:"}, []string{"pets", "inventory", "orders", "categories", "events", "webhooks", "limits", "usage", "healthcheck"}},
+	{cobra.Group{ID: "client", Title: "Client Commands:"}, []string{"pets", "inventory", "orders", "categories", "events", "webhooks", "limits", "usage", "failures", "mcp", "healthcheck"}},
 }
 
 // arrangeHelp groups the commands and wraps their help.

@@ -110,7 +110,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 	})
 	filter.register(cmd)
 	cli.RegisterIDs(cmd, &ids, "id", "only pets with these comma-separated `ids`")
-	cmd.Flags().StringVar(&name, "name", "", "only pets whose name begins with this `text`, ignoring case, sorted by name")
+	cmd.Flags().StringVar(&name, "name", "", "only pets with this `text` at the beginning of one of the first four words of their name, ignoring case, sorted by it")
 	return cmd
 }
 

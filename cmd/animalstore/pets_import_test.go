@@ -1,49 +1,26 @@
 package main
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"animalstore/client/clienttest"
+	"animalstore"
 )
 
-// TestOldImportIsRefused: the server recognizes repeated requests for 24 hours, so
-// an import that stopped 23 hours ago or earlier can't be continued safely.
-func TestOldImportIsRefused(t *testing.T) {
-	server := clienttest.New(t)
-	t.Setenv(keyVariable, server.Key)
-	for age, want := range map[time.Duration]int{22*time.Hour + 59*time.Minute: 0, 23*time.Hour + time.Minute: exitUsage} {
-		file := filepath.Join(t.TempDir(), "pets.csv")
-		journal := fmt.Sprintf(`{"server":"%s/v1","key":"%x","rows":1,"checksum":"x","updated":%q}`,
-			server.URL, sha256Prefix("import by "+server.Key), time.Now().Add(-age).Format(time.RFC3339))
-		for name, content := range map[string]string{file: "name,categoryId\nRex,7\n", file + ".progress": journal} {
-			if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		root := newCommand()
-		root.SetErr(io.Discard)
-		root.SetArgs([]string{"pets", "import", file, "--url", server.URL})
-		err := root.ExecuteContext(t.Context())
-		if code := codeOf(err); code != want {
-			t.Errorf("an import that stopped %v ago: got exit code %d (%v), want %d", age, code, err, want)
+func TestImportTime(t *testing.T) {
+	for _, test := range []struct {
+		requests, remaining int64 // of 300 per minute
+		roundTrip, want     time.Duration
+	}{
+		{100, 300, 0, time.Second}, // nothing waits
+		{100, 300, 190 * time.Millisecond, 20 * time.Second},
+		{225, 300, 0, 30 * time.Second}, // the second half is paced
+		{75, 150, 0, 30 * time.Second},
+		{600, 300, 0, 2 * time.Minute},
+	} {
+		minute := animalstore.LimitWindow{Limit: 300, Remaining: test.remaining}
+		if got := importTime(test.requests, minute, test.roundTrip); got != test.want {
+			t.Errorf("%d requests with %d left and a round trip of %v: got %v, want %v", test.requests, test.remaining, test.roundTrip, got, test.want)
 		}
 	}
-}
-
-func sha256Prefix(s string) []byte {
-	sum := sha256.Sum256([]byte(s))
-	return sum[:8]
-}
-
-func codeOf(err error) int {
-	if err == nil {
-		return 0
-	}
-	return exitCode(err)
 }

@@ -49,7 +49,8 @@ func runTests(m *testing.M) int {
 //	exits CODE COMMAND…       runs a command that exits with that code
 //	used FILE KEY HOURS A R   adds usage HOURS ago: admitted and refused requests
 //	banned FILE KEY [AHEAD]   bans a key, by a clock that is ahead
-//	opens FILE KEYFILE        checks that the secret in KEYFILE belongs to a live key
+//	opens FILE KEYFILE [AHEAD] checks that the secret in KEYFILE belongs to a live key,
+//	                          by a clock that is ahead
 //	serving FILE [FLAG…]      runs a server on that database, whose owner key is
 //	                          ownerKey, and sets the environment for its client
 //	impostor KIND             is like serving, but runs one of impostors instead
@@ -138,12 +139,7 @@ func used(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func banned(ts *testscript.TestScript, _ bool, args []string) {
-	now := time.Now()
-	if len(args) > 2 {
-		ahead, err := time.ParseDuration(args[2])
-		ts.Check(err)
-		now = now.Add(ahead)
-	}
+	now := aheadBy(ts, args[2:])
 	inStore(ts, args[0], func(store db.DB) error {
 		return store.SaveLimitStates(context.Background(), []db.KeyLimitState{{KeyID: number(ts, args[1]), LimitState: db.LimitState{
 			Day:      db.Window{Used: 12, End: now.Add(time.Hour).UnixMilli()},
@@ -152,16 +148,26 @@ func banned(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
+// aheadBy returns the time by a clock that is ahead, if that is given.
+func aheadBy(ts *testscript.TestScript, ahead []string) time.Time {
+	if len(ahead) == 0 {
+		return time.Now()
+	}
+	d, err := time.ParseDuration(ahead[0])
+	ts.Check(err)
+	return time.Now().Add(d)
+}
+
 func opens(ts *testscript.TestScript, neg bool, args []string) {
 	content, err := os.ReadFile(ts.MkAbs(args[1]))
 	ts.Check(err)
-	secret := strings.TrimSpace(string(content))
+	secret, at := strings.TrimSpace(string(content)), aheadBy(ts, args[2:])
 	inStore(ts, args[0], func(store db.DB) error {
 		key, found, err := store.KeyByHash(context.Background(), keys.Hash(secret))
 		if err != nil {
 			return err
 		}
-		if open := found && key.Live(time.Now()); open == neg {
+		if open := found && key.Live(at); open == neg {
 			ts.Fatalf("the secret in %s: open is %t, want %t", args[1], open, !neg)
 		}
 		return nil

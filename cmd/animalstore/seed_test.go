@@ -80,7 +80,7 @@ func TestSeedAdds(t *testing.T) {
 	if _, err := store.PutCategory(t.Context(), animalstore.Category{ID: 900, Name: "Cats"}, func(*animalstore.Category) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.PlaceOrder(t.Context(), rex.ID, animalstore.At(time.Now()), nil); err != nil {
+	if _, _, err := store.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: rex.ID}, animalstore.At(time.Now()), nil); err != nil {
 		t.Fatal(err)
 	}
 	before := everything(t, store)

@@ -36,32 +36,40 @@ type serveFlags struct {
 	logFormat       string
 	proxies         []string
 	webhookNetworks []string
+	backupTo        string
 	backupEvery     string
 	eventsRetention string
 	photosLimit     string
 	fastPath        bool
 	console         bool
+	mcp             bool
 	createOwnerKey  bool
 }
+
+const serveHelp = `Serve the store over HTTP until a SIGTERM or Ctrl-C.
+
+On an empty database it first creates an owner key and prints it to standard
+output. It is shown only once. The log goes to standard error. Set
+` + ownerKeyVariable + `, or ` + ownerKeyVariable + `_FILE to a file
+with the key, to supply the owner key yourself. Where standard output ends up in
+a log, use --create-owner-key=false and create keys with "animalstore keys
+create".
+
+A socket from LISTEN_FDS, as systemd passes it, is used instead of --listen, and
+one named "ops" instead of --ops-listen.
+
+The address in --redis is that of one server, of at least two nodes of a
+Cluster, or of the sentinels that watch a primary; rediss:// uses TLS:
+  redis://cache:6379
+  redis://a:6379?addr=b:6379&addr=c:6379
+  redis://a:26379?addr=b:26379&master_set=NAME`
 
 func serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the store over HTTP",
-		Long: `Serve the store over HTTP until a SIGTERM or Ctrl-C.
-
-On an empty database it first creates an owner key and prints it to standard
-output. It is shown only once. The log goes to standard error. Set
-` + ownerKeyVariable + ` to supply the owner key yourself. Where standard
-output ends up in a log, use --create-owner-key=false and create keys with
-"animalstore keys create".
-
-The address in --redis is that of one server, of at least two nodes of a
-Cluster, or of the sentinels that watch a primary; rediss:// uses TLS:
-  redis://cache:6379
-  redis://a:6379?addr=b:6379&addr=c:6379
-  redis://a:26379?addr=b:26379&master_set=NAME`,
+		Long:  serveHelp,
 		Example: `  animalstore serve
   animalstore serve --listen :8080 \
       --database sqlite:/var/lib/animalstore/store.db
@@ -72,7 +80,7 @@ Cluster, or of the sentinels that watch a primary; rediss:// uses TLS:
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.OpsOptional = !cmd.Flags().Changed("ops-listen")
-			f.NoFastPath, f.NoConsole, f.Version = !f.fastPath, !f.console, versionString()
+			f.NoFastPath, f.NoConsole, f.NoMCP, f.Version = !f.fastPath, !f.console, !f.mcp, versionString()
 			return runServer(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -90,11 +98,13 @@ Cluster, or of the sentinels that watch a primary; rediss:// uses TLS:
 	flags.StringVar(&f.SecurityContact, "security-contact", "", "where to report vulnerabilities, for /.well-known/security.txt: an email address or https://…")
 	flags.BoolVar(&f.fastPath, "fast-path", true, "serve simple requests without net/http, which takes less CPU; turn it off if you suspect a bug in it")
 	flags.BoolVar(&f.console, "console", true, "serve the web console at /console")
+	flags.BoolVar(&f.mcp, "mcp", true, "let assistants with a key use the store at /mcp")
 	flags.BoolVar(&f.createOwnerKey, "create-owner-key", true, "create and print an owner key if the database has no keys")
 	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
 	flags.StringVar(&f.Backups.Dir, "backup-dir", "", "directory to back up a SQLite database to, regularly")
+	flags.StringVar(&f.backupTo, "backup-to", "", "bucket to back up a SQLite database to, regularly, such as s3://acme-backups/shop; see \"animalstore db backup --help\"")
 	flags.StringVar(&f.backupEvery, "backup-every", "24h", "how often to back up, such as 1d, 12h or 30m")
-	flags.IntVar(&f.Backups.Keep, "backup-keep", 7, "how many backups to keep; older ones are deleted")
+	flags.IntVar(&f.Backups.Keep, "backup-keep", 7, "how many backups to keep in each place; older ones are deleted")
 	cmd.MarkFlagDirname("backup-dir")
 	flags.StringVar(&f.eventsRetention, "events-retention", "30d", "how long to keep events, such as 90d or 12h; 0 keeps them forever")
 	flags.StringVar(&f.photosLimit, "photos-limit", "10GiB", "how much space all photos may take, such as 500MiB or 50GiB")
@@ -113,6 +123,13 @@ func runServer(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
+	ownerKey, _, err := cli.LookupEnvironment(ownerKeyVariable)
+	if err != nil {
+		return err
+	}
+	if err := inheritSockets(&cfg); err != nil {
+		return err
+	}
 	cfg.Fatal = func(err error) {
 		cfg.Log.Error("storage failed: stopping to avoid serving bad data or acknowledging unsaved writes", "err", err)
 		os.Exit(exitError)
@@ -124,7 +141,7 @@ func runServer(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err := s.OpsError(); err != nil {
 		cfg.Log.Warn("no metrics and profiles: their address is taken, choose another with --ops-listen", "err", err)
 	}
-	greeted, err := firstKey(ctx, s, cfg, os.Getenv(ownerKeyVariable), f.createOwnerKey, stdout)
+	greeted, err := firstKey(ctx, s, cfg, ownerKey, f.createOwnerKey, stdout)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}

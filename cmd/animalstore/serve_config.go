@@ -63,7 +63,8 @@ func (f serveFlags) parseBackups(cfg *server.Config) (err error) {
 	case cfg.Backups.Dir != "" && postgres.Is(cfg.Database):
 		return errors.New("--backup-dir is for SQLite: back up PostgreSQL with its own tools, see \"animalstore db backup --help\"")
 	}
-	return nil
+	cfg.Backups.To, err = parseBackupTo(f.backupTo, cfg.Database)
+	return err
 }
 
 // parseSecurityContact makes an email address a URL.

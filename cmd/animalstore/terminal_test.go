@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -138,28 +137,37 @@ func TestInterruptedWait(t *testing.T) {
 	}
 }
 
-// TestImportOnTerminal: the progress counts pets, not lines, and says when it is slowed
-// down by the limits.
+// TestImportOnTerminal: the cost is told first, then the progress, and that the limits slow
+// it down. After Ctrl-C it says what was added, and the next run adds the rest.
 func TestImportOnTerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := mustStart(t, dir)
-	secret := server.mustRun(t, "keys", "create", "--name", "slow", "--plan", "enterprise", "--per-minute", "3", "--per-day", "1000")
-	var file strings.Builder
+	secret := server.mustRun(t, "keys", "create", "--name", "slow", "--plan", "enterprise", "--per-minute", "4", "--per-day", "5")
+	file := strings.Builder{}
 	file.WriteString("name,categoryId\n\"two\nlines\",7\n")
-	for i := range 20 {
-		fmt.Fprintf(&file, "pet %d,7\n", i)
+	for range 549 {
+		file.WriteString("goldfish,7\n")
 	}
 	path := filepath.Join(dir, "pets.csv")
 	if err := os.WriteFile(path, []byte(file.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	owner := server.key
 	server.key = secret
-	server.mustRun(t, "limits")
-	server.mustRun(t, "limits") // now little is left
 	p := startOnTerminal(t, server.command("pets", "import", path))
-	p.waitFor(`\d of 21 pets[^$]* 3 requests per minute`)
+	p.waitFor(`(?s)550 pets, 6 requests, about .* 4 requests left today: only 400 pets .*0 of 550 pets.* 4 requests per minute`)
 	if code := p.interrupt(); code != 130 {
 		t.Errorf("got exit code %d after Ctrl-C, want 130", code)
+	}
+	p.waitFor(`Added 100 pets\.\r\n`)
+	server.key = owner
+	server.mustRun(t, "keys", "set", "2", "--per-minute", "1000", "--per-day", "1000")
+	server.key = secret
+	p = startOnTerminal(t, server.command("pets", "import", path))
+	p.waitFor(`Added 450 pets; 100 had been added by an earlier run\.\r\n`)
+	server.key = owner
+	if counts := server.mustRun(t, "inventory", "--json"); !strings.Contains(counts, `"available": 550`) {
+		t.Errorf("got %s, want 550 pets", counts)
 	}
 }

@@ -206,19 +206,8 @@ type retryFlags struct {
 func (f *retryFlags) given() bool { return f.state != "" || f.since != "" }
 
 func (f *retryFlags) parse(now time.Time) (animalstore.DeliveryRetry, error) {
-	which := animalstore.DeliveryRetry{State: f.state}
-	if f.since == "" {
-		return which, nil
-	}
-	at, err := time.Parse(time.RFC3339, f.since)
-	if ago, notAgo := cli.ParseDuration(f.since); err != nil && notAgo == nil && ago >= 0 {
-		at, err = now.Add(-ago), nil
-	}
-	if err != nil || at.After(now) {
-		return which, cli.Usagef("--since must be a time in the past such as 2026-11-15T09:00:00Z, or how long ago such as 2h or 7d, not %q", f.since)
-	}
-	which.Since = animalstore.At(at)
-	return which, nil
+	since, err := parseSince(f.since, now)
+	return animalstore.DeliveryRetry{State: f.state, Since: since}, err
 }
 
 var retriedColumns = []terminal.Column[animalstore.RetriedDeliveries]{

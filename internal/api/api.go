@@ -59,6 +59,8 @@ type Config struct {
 	State func() ServerState
 	// Console serves /console and everything below it. Nil serves nothing there.
 	Console http.Handler
+	// Assistant serves /mcp. Nil serves nothing there.
+	Assistant Assistant
 }
 
 // Server serves the API and a few public pages.
@@ -87,7 +89,10 @@ type Server struct {
 	started  time.Time
 	state    func() ServerState
 	lastHour requestLog
+	failures *failureLog
 	console  http.Handler
+
+	assistant Assistant
 
 	securityContact string
 
@@ -120,6 +125,7 @@ func New(c Config) *Server {
 		uploads:    newUploads(),
 		drainBegun: make(chan struct{}),
 
+		failures:        newFailureLog(c.DB),
 		inventories:     newInventories(c.DB, c.Now),
 		photosLimit:     c.PhotosLimit,
 		checkWebhookURL: c.CheckWebhookURL,
@@ -136,6 +142,7 @@ func New(c Config) *Server {
 		s.observer = noopObserver{}
 	}
 	s.version, s.started, s.state, s.console = c.Version, c.Now(), c.State, c.Console
+	s.assistant = c.Assistant
 	if s.state == nil {
 		s.state = func() ServerState { return ServerState{} }
 	}

@@ -42,10 +42,21 @@ func (r *request) isFree() bool {
 }
 
 // KeyOf returns the key whose secret has this hash. The error has code invalid_api_key if
-// the key doesn't work here, or no longer.
+// the key doesn't work here, or no longer, key_suspended if it is suspended, and
+// address_not_allowed if it doesn't work from the address of the request.
 func (s *Server) KeyOf(r *http.Request, hash db.KeyHash) (*animalstore.Key, error) {
-	return s.keys.CheckHash(r.Context(), hash)
+	key, err := s.keys.CheckHash(r.Context(), hash)
+	if err != nil {
+		return key, err
+	}
+	return key, s.checkAccess(r, key)
 }
+
+// PetETag is the ETag of a pet, which lists don't have.
+func PetETag(pet animalstore.Pet) string { return etagOf(encodePet(&pet)) }
+
+// OrderETag is the ETag of an order, which lists don't have.
+func OrderETag(order animalstore.Order) string { return etagOf(encode(order)) }
 
 // ChargeAddress charges a request to the address it comes from, like one without a valid
 // key. Over the limit, it returns an error and how many seconds to wait.

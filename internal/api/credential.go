@@ -11,18 +11,22 @@ import (
 	"animalstore/internal/keys"
 )
 
-// authenticate sets the key of a request. A request without a valid one is
-// charged to the address it comes from.
+// authenticate sets the key of a request. A request that is refused here is charged to the
+// address it comes from, and its key is left alone: a thief who can't use a key can't use
+// up its limits either.
 func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
 	key, err := s.checkCredential(r)
 	if key != nil {
 		r.keyID = key.ID
 	}
 	if err == nil {
+		err = s.checkAccess(r.Request, key)
+	}
+	if err == nil {
 		r.key = key
 		return nil
 	}
-	if statusOf[publicError(err).Code] != http.StatusUnauthorized {
+	if status := statusOf[publicError(err).Code]; status != http.StatusUnauthorized && status != http.StatusForbidden {
 		// The key may be valid, so nothing is charged.
 		setLimitHeaders(w, s.anonymous.Peek(s.clientAddr(r.Request)))
 		return err
@@ -30,7 +34,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
 	d := s.anonymous.Take(s.clientAddr(r.Request))
 	setLimitHeaders(w, d)
 	if !d.Allowed {
-		return animalstore.Errorf(d.Code, "too many requests without a valid API key from your address: retry in %d s, with a valid key", d.RetryAfter)
+		return animalstore.Errorf(d.Code, "too many requests without a working API key from your address: retry in %d s, with one that works", d.RetryAfter)
 	}
 	return err
 }
@@ -46,6 +50,18 @@ func (s *Server) checkCredential(r *request) (*animalstore.Key, error) {
 		return nil, err
 	}
 	return s.keys.Check(r.Context(), token)
+}
+
+// checkAccess returns an error if a valid key is suspended or doesn't work from where the
+// request comes from.
+func (s *Server) checkAccess(r *http.Request, key *animalstore.Key) error {
+	switch {
+	case key.Suspended():
+		return animalstore.Errorf(animalstore.KeySuspended, "this API key is suspended: ask its administrator to resume it")
+	case key.Networks != "" && !key.Networks.Allow(s.clientAddr(r)):
+		return animalstore.Errorf(animalstore.AddressNotAllowed, "this API key doesn't work from your address: use it in its networks, or ask its administrator to add yours")
+	}
+	return nil
 }
 
 // secretHash is the hash of the secret of a request whose credential is valid.

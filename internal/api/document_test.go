@@ -108,8 +108,11 @@ func (c *checkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer res.Body.Close()
+	if res.Header.Get("Content-Type") == "text/event-stream" && r.Method != http.MethodHead {
+		return nil, errors.New("got a stream, which doesn't end: openStream is for these")
+	}
 	body, err := io.ReadAll(res.Body)
-	res.Body.Close()
 	if err != nil {
 		return nil, err
 	}
@@ -383,7 +386,7 @@ func (e *exchange) checkAlways() error {
 	}{
 		{"WWW-Authenticate", e.status == http.StatusUnauthorized},
 		{"Retry-After", e.status == http.StatusServiceUnavailable || e.status == http.StatusTooManyRequests},
-		{"Location", e.status == http.StatusCreated},
+		{"Location", e.status == http.StatusCreated && e.url.Path != batchPath},
 		{"Accept-Patch", e.status == http.StatusUnsupportedMediaType && e.method == http.MethodPatch || e.method == http.MethodOptions && strings.Contains(e.answered.Get("Allow"), http.MethodPatch)},
 		{"Accept-Encoding", e.status == http.StatusUnsupportedMediaType && e.header.Get("Content-Encoding") != ""},
 		{"Allow", e.status == http.StatusMethodNotAllowed || e.method == http.MethodOptions && e.status == http.StatusNoContent && e.answered.Get("Access-Control-Allow-Methods") == ""},
@@ -399,16 +402,16 @@ func (e *exchange) checkAlways() error {
 }
 
 // withoutOperation are the statuses of requests that match no operation.
-var withoutOperation = []int{204, 401, 404, 405, 429, 500, 503}
+var withoutOperation = []int{204, 401, 403, 404, 405, 429, 500, 503}
 
 // codesOf are the codes each status may carry.
 var codesOf = map[int][]animalstore.Code{
 	400: {"malformed_json", "validation_failed", "invalid_parameter", "invalid_cursor", "invalid_image"},
 	401: {"missing_api_key", "invalid_api_key"},
-	403: {"insufficient_permission"},
+	403: {"insufficient_permission", "key_suspended", "address_not_allowed"},
 	404: {"pet_not_found", "order_not_found", "category_not_found", "key_not_found", "webhook_not_found", "delivery_not_found", "photo_not_found", "route_not_found"},
 	405: {"method_not_allowed"},
-	409: {"invalid_transition", "pet_not_available", "last_admin_key", "too_many_webhooks", "too_many_photos"},
+	409: {"invalid_transition", "pet_not_available", "last_admin_key", "would_lock_out", "too_many_webhooks", "too_many_photos"},
 	410: {"endpoint_removed", "events_expired"},
 	412: {"precondition_failed"},
 	413: {"payload_too_large"},

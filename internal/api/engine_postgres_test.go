@@ -69,6 +69,9 @@ func TestOnPostgres(t *testing.T) {
 		"LimitsUnknown":       TestLimitsUnknown,
 		"WebhookLife":         TestWebhookLife,
 		"Status":              TestStatus,
+		"FailedRequests":      TestFailedRequests,
+		"FailuresOfOthers":    TestFailuresOfOthers,
+		"FailuresQuery":       TestFailuresQuery,
 	} {
 		t.Run(name, test)
 	}

@@ -22,6 +22,8 @@ var statusOf = map[animalstore.Code]int{
 	animalstore.MissingAPIKey:          http.StatusUnauthorized,
 	animalstore.InvalidAPIKey:          http.StatusUnauthorized,
 	animalstore.InsufficientPermission: http.StatusForbidden,
+	animalstore.AddressNotAllowed:      http.StatusForbidden,
+	animalstore.KeySuspended:           http.StatusForbidden,
 	animalstore.PetNotFound:            http.StatusNotFound,
 	animalstore.OrderNotFound:          http.StatusNotFound,
 	animalstore.CategoryNotFound:       http.StatusNotFound,
@@ -34,6 +36,7 @@ var statusOf = map[animalstore.Code]int{
 	animalstore.WebhookNotFound:        http.StatusNotFound,
 	animalstore.DeliveryNotFound:       http.StatusNotFound,
 	animalstore.LastAdminKey:           http.StatusConflict,
+	animalstore.WouldLockOut:           http.StatusConflict,
 	animalstore.TooManyWebhooks:        http.StatusConflict,
 	animalstore.TooManyPhotos:          http.StatusConflict,
 	animalstore.EndpointRemoved:        http.StatusGone,
@@ -83,6 +86,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	}
 	r.failed = e.Code
 	s.observer.Failed(e.Code)
+	s.recordFailure(r, e.Code, message, err)
 	status := statusOf[e.Code]
 	switch {
 	case status == http.StatusInternalServerError:

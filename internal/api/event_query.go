@@ -38,9 +38,9 @@ func parseEventQuery(rawQuery string, stream bool) (*eventQuery, error) {
 	parsers := []struct {
 		name  string
 		parse func(text string) error
-	}{{"after", q.setAfter}, {"before", q.setBefore}, {"type", q.setTypes}, {"subject", q.setSubject}, {"limit", q.setLimit}, {"wait", q.setWait}}
+	}{{"after", q.setAfter}, {"before", q.setBefore}, {"type", q.setTypes}, {"subject", q.setSubject}, {"petId", q.setPetID}, {"limit", q.setLimit}, {"wait", q.setWait}}
 	if stream {
-		parsers = parsers[:4]
+		parsers = parsers[:5]
 	}
 	for _, p := range parsers {
 		if n := len(params[p.name]); n > 1 {
@@ -57,6 +57,9 @@ func parseEventQuery(rawQuery string, stream bool) (*eventQuery, error) {
 	}
 	if q.before != "" && (stream || params.Has("after") || params.Has("wait")) {
 		return nil, animalstore.Errorf(animalstore.InvalidParameter, "before can't be combined with after, wait or a stream: it leads back to older events")
+	}
+	if q.filter.PetID != 0 && q.filter.Subject != "" {
+		return nil, animalstore.Errorf(animalstore.InvalidParameter, "petId can't be combined with subject: omit one of them")
 	}
 	return q, nil
 }
@@ -89,6 +92,15 @@ func (q *eventQuery) setSubject(text string) error {
 		return animalstore.Errorf(animalstore.InvalidParameter, "subject must be a resource and its id, such as pet/17")
 	}
 	q.filter.Subject = text
+	return nil
+}
+
+func (q *eventQuery) setPetID(text string) error {
+	id, ok := parseID(text)
+	if !ok {
+		return animalstore.Errorf(animalstore.InvalidParameter, "petId must be a positive integer")
+	}
+	q.filter.PetID = id
 	return nil
 }
 

@@ -37,7 +37,7 @@ func (s *Server) listEvents(w http.ResponseWriter, r *request) error {
 		return expiredError(err)
 	}
 	setHeader(w, "Link", q.next(reader.Position()))
-	return newEntity(encodeEvents(messages, r.view())).write(w, r, http.StatusOK)
+	return newEntity(encodeEvents(messages)).write(w, r, http.StatusOK)
 }
 
 // listEventsBefore serves a page that leads back to older events.
@@ -59,7 +59,7 @@ func (s *Server) listEventsBefore(w http.ResponseWriter, r *request, q *eventQue
 	if last != 0 {
 		setHeader(w, "Link", q.next(last))
 	}
-	return newEntity(encodeEvents(messages, r.view())).write(w, r, http.StatusOK)
+	return newEntity(encodeEvents(messages)).write(w, r, http.StatusOK)
 }
 
 // openReader returns a reader at the position that a query asks for.
@@ -82,7 +82,7 @@ func (s *Server) openReader(r *request, q *eventQuery) (*events.Reader, error) {
 
 // view is what the caller may see of events.
 func (r *request) view() events.View {
-	return events.View{KeyID: r.key.ID, Admin: r.key.Permissions.Has(animalstore.Admin)}
+	return events.View{KeyID: r.key.ID, Permissions: r.key.Permissions}
 }
 
 // maxScans is how often a waiting request reads from the database while nothing
@@ -92,7 +92,7 @@ const maxScans = 10
 
 // readEvents reads a page. If there is nothing to read, it waits as long as the query
 // allows. While it waits, it occupies no database connection.
-func (s *Server) readEvents(w http.ResponseWriter, r *request, reader *events.Reader, q *eventQuery) ([]*events.Message, error) {
+func (s *Server) readEvents(w http.ResponseWriter, r *request, reader *events.Reader, q *eventQuery) ([]events.Message, error) {
 	if q.wait == 0 {
 		messages, _, err := reader.ReadStored(r.Context(), q.limit)
 		return messages, err
@@ -132,17 +132,17 @@ func (s *Server) readEvents(w http.ResponseWriter, r *request, reader *events.Re
 }
 
 // encodeEvents returns the body of a page.
-func encodeEvents(messages []*events.Message, view events.View) []byte {
+func encodeEvents(messages []events.Message) []byte {
 	size := len("[]\n")
 	for _, m := range messages {
-		size += len(m.JSON(view)) + len(",")
+		size += len(m.JSON()) + len(",")
 	}
 	body := append(make([]byte, 0, size), '[')
 	for i, m := range messages {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		body = append(body, m.JSON(view)...)
+		body = append(body, m.JSON()...)
 	}
 	return append(body, "]\n"...)
 }

@@ -175,7 +175,7 @@ func TestEventPages(t *testing.T) {
 	}{
 		{"", 7}, {"&limit=1", 7}, {"&limit=3", 7}, {"&limit=100", 7},
 		{"&type=pet.created&limit=2", 5}, {"&type=pet.*", 6}, {"&type=category.updated,pet.updated", 2}, {"&type=pet.updated&type=category.updated", 2},
-		{"&subject=pet/2", 2}, {"&subject=pet/2&limit=1", 2}, {"&subject=pet/2&type=pet.updated", 1}, {"&type=order.*", 0}, {"&subject=order/1", 0}, {"&type=key.*", 0},
+		{"&petId=2", 2}, {"&petId=2&limit=1&type=pet.created", 1}, {"&petId=7", 0}, {"&subject=pet/2", 2}, {"&subject=pet/2&limit=1", 2}, {"&subject=pet/2&type=pet.updated", 1}, {"&type=order.*", 0}, {"&subject=order/1", 0}, {"&type=key.*", 0},
 	} {
 		forwards, next := s.walkEvents(t, fmt.Sprintf("/v1/events?after=%d%s", all[0].ID-1, test.query))
 		if len(forwards) != test.want || !slices.IsSorted(forwards) {
@@ -220,6 +220,7 @@ func TestEventQueryIsChecked(t *testing.T) {
 		{"after=-1", "after"}, {"after=01", "after"}, {"after=", "after"}, {"after=newest", "after"}, {"after=9223372036854775808", "after"}, {"after=1&after=2", "after"},
 		{"type=", "type"}, {"type=pet", "type"}, {"type=pet.created,", "type"}, {"type=dog.*", "type"}, {"type=*", "type"}, {"type=Pet.created", "type"},
 		{"subject=", "subject"}, {"subject=pet", "subject"}, {"subject=pets/1", "subject"}, {"subject=pet/01", "subject"}, {"subject=pet/1&subject=pet/2", "subject"},
+		{"petId=", "petId"}, {"petId=0", "petId"}, {"petId=x", "petId"}, {"petId=1&petId=2", "petId"}, {"petId=1&subject=pet/1", "petId"},
 		{"limit=0", "limit"}, {"limit=101", "limit"},
 		{"wait=-1", "wait"}, {"wait=31", "wait"}, {"wait=1.5", "wait"}, {"wait=", "wait"}, {"wait=01", "wait"}, {"wait=1&wait=1", "wait"},
 		{"before=0", "before"}, {"before=-1", "before"}, {"before=", "before"}, {"before=newest", "before"}, {"before=1&before=2", "before"},
@@ -230,7 +231,7 @@ func TestEventQueryIsChecked(t *testing.T) {
 		got.want(t, 400, "invalid_parameter")
 		got.wantMessage(t, test.parameter)
 	}
-	for _, query := range []string{"", "?unknown=1", "?after=0", "?after=latest", "?wait=0", "?subject=category/-5", "?type=webhook.*", "?limit=100"} {
+	for _, query := range []string{"", "?unknown=1", "?after=0", "?after=latest", "?wait=0", "?subject=category/-5", "?type=webhook.*", "?limit=100", "?petId=7&type=key.*"} {
 		s.events(t, "", query)
 	}
 }
@@ -341,44 +342,66 @@ func TestEventsAfterStorageFailed(t *testing.T) {
 	}
 }
 
-// TestEventsOfOthers: without admin, events of keys don't exist, and nobody learns
-// which other key made a change.
+// TestEventsOfOthers: events of what a key may not read don't exist for it. It learns which
+// other key made a change only with write or admin, and with which request only with admin.
 func TestEventsOfOthers(t *testing.T) {
 	s := start(t)
 	reader := s.key(t, animalstore.Read)
+	petReader, orderer := s.key(t, animalstore.PetsRead), s.key(t, animalstore.OrdersWrite) // 4 and 5
+	orderReader, orderAdmin := s.key(t, animalstore.OrdersRead), s.key(t, animalstore.OrdersRead|animalstore.Admin)
 	path := s.latest(t, s.admin, "&wait=5")
 	s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":7}`}).want(t, 201, "")
 	s.do(t, call{method: "POST", path: "/v1/keys", body: `{"name":"shop"}`, key: s.admin}).want(t, 201, "")
 	s.do(t, call{method: "PATCH", path: "/v1/pets/1", body: `{"name":"Max"}`, key: s.admin}).want(t, 200, "")
+	s.do(t, call{method: "POST", path: "/v1/store/orders", body: `{"petId":1}`, key: orderer}).want(t, 201, "")
 
-	all := []string{"pet.created pet/1", "category.updated category/7", "key.created key/4", "pet.updated pet/1"}
-	public := []string{all[0], all[1], all[3]}
+	all := []string{"pet.created pet/1", "category.updated category/7", "key.created key/8", "pet.updated pet/1", "order.created order/1", "pet.updated pet/1"}
+	makers := []int64{1, 1, 2, 2, 5, 5}
+	names := map[int64]string{}
+	for _, id := range makers {
+		names[id] = read[animalstore.Key](t, s.do(t, call{path: fmt.Sprint("/v1/keys/", id), key: s.admin}), 200).Name
+	}
+	// Which of all events a reader gets, and what it learns about who made them.
 	for _, test := range []struct {
 		name, key, filter string
-		want              []string
-		known             []int64 // the keys that are shown, 0 for null
+		own               int64 // the reader's key
+		want              []int
+		keys, requests    bool // of others
 	}{
-		{"an admin", s.admin, "", all, []int64{1, 1, 2, 2}},
-		{"the key that made two of them", s.owner, "", public, []int64{1, 1, 0}},
-		{"another key", reader, "", public, []int64{0, 0, 0}},
-		{"an admin who asks for keys", s.admin, "&type=key.*", all[2:3], []int64{2}},
-		{"another who asks for keys and pets", reader, "&type=key.*,pet.*", []string{all[0], all[3]}, []int64{0, 0}},
-		{"an admin who asks for one key", s.admin, "&subject=key/4", all[2:3], []int64{2}},
+		{"an admin", s.admin, "", 2, []int{0, 1, 2, 3, 4, 5}, true, true},
+		{"a key with write", s.owner, "", 1, []int{0, 1, 3, 4, 5}, true, false},
+		{"a key with read", reader, "", 3, []int{0, 1, 3, 4, 5}, false, false},
+		{"a key with pets:read", petReader, "", 4, []int{0, 1, 3, 5}, false, false},
+		{"a key with orders:write", orderer, "", 5, []int{4}, false, false},
+		{"a key with orders:read", orderReader, "", 6, []int{4}, false, false},
+		{"a key with orders:read that asks for more", orderReader, "&type=pet.*,order.*,key.*", 6, []int{4}, false, false},
+		{"an admin with orders:read", orderAdmin, "", 7, []int{2, 4}, true, true},
+		{"an admin that asks for keys", s.admin, "&type=key.*", 2, []int{2}, true, true},
+		{"a key with read that asks for keys and pets", reader, "&type=key.*,pet.*", 3, []int{0, 3, 5}, false, false},
+		{"an admin that asks for one key", s.admin, "&subject=key/8", 2, []int{2}, true, true},
 	} {
 		got := s.follow(t, test.key, path+test.filter, len(test.want)).events
-		if types := typesOf(got); !slices.Equal(types, test.want) {
-			t.Errorf("%s: got %q, want %q", test.name, types, test.want)
+		var want []string
+		for _, i := range test.want {
+			want = append(want, all[i])
+		}
+		if types := typesOf(got); !slices.Equal(types, want) {
+			t.Errorf("%s: got %q, want %q", test.name, types, want)
 			continue
 		}
 		for i, e := range got {
-			key := int64(0)
-			if e.KeyID != nil {
-				key = *e.KeyID
-			}
-			if e.Actor != animalstore.ActorKey || key != test.known[i] || (e.RequestID == nil) != (key == 0) {
-				t.Errorf("%s: got %s by %s %d, request %v, want key %d", test.name, e.Type, e.Actor, key, e.RequestID, test.known[i])
+			maker := makers[test.want[i]]
+			own := maker == test.own
+			switch {
+			case e.Actor != animalstore.ActorKey, (e.KeyID != nil) != (own || test.keys), (e.RequestID != nil) != (own || test.requests):
+				t.Errorf("%s: got %s by %s %v, request %v", test.name, e.Type, e.Actor, e.KeyID, e.RequestID)
+			case e.KeyID != nil && *e.KeyID != maker, (e.KeyName != nil) != (e.KeyID != nil), e.KeyName != nil && *e.KeyName != names[maker]:
+				t.Errorf("%s: got %s by key %d, want %d", test.name, e.Type, *e.KeyID, maker)
 			}
 		}
+	}
+	if got := s.events(t, orderReader, "?type=pet.*").events; len(got) != 0 {
+		t.Errorf("got %v, want no events of pets", got)
 	}
 }
 

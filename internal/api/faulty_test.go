@@ -64,6 +64,13 @@ func (f *faultyDB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db
 	return f.DB.CreatePet(ctx, p, once)
 }
 
+func (f *faultyDB) CreatePets(ctx context.Context, pets []animalstore.NewPet, once *db.Idempotency) (created []animalstore.Pet, replayed bool, err error) {
+	if err = f.hit(ctx, "CreatePets"); err != nil {
+		return
+	}
+	return f.DB.CreatePets(ctx, pets, once)
+}
+
 func (f *faultyDB) Pet(ctx context.Context, id int64) (pet animalstore.Pet, err error) {
 	if err = f.hit(ctx, "Pet"); err != nil {
 		return
@@ -97,6 +104,20 @@ func (f *faultyDB) PetsByName(ctx context.Context, q db.NameQuery) (pets []anima
 		return
 	}
 	return f.DB.PetsByName(ctx, q)
+}
+
+func (f *faultyDB) AddFailures(ctx context.Context, failures []animalstore.Failure, limits db.FailureLimits) error {
+	if err := f.hit(ctx, "AddFailures"); err != nil {
+		return err
+	}
+	return f.DB.AddFailures(ctx, failures, limits)
+}
+
+func (f *faultyDB) Failures(ctx context.Context, q db.FailureQuery) (failures []animalstore.Failure, err error) {
+	if err = f.hit(ctx, "Failures"); err != nil {
+		return
+	}
+	return f.DB.Failures(ctx, q)
 }
 
 func (f *faultyDB) CountPets(ctx context.Context, categoryID *int64) (counted animalstore.Inventory, err error) {
@@ -141,6 +162,13 @@ func (f *faultyDB) Image(ctx context.Context, id int64, kind db.ImageKind) (imag
 	return f.DB.Image(ctx, id, kind)
 }
 
+func (f *faultyDB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string, err error) {
+	if err = f.hit(ctx, "KeyNames"); err != nil {
+		return
+	}
+	return f.DB.KeyNames(ctx, ids)
+}
+
 func (f *faultyDB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) (data []byte, err error) {
 	if err = f.hit(ctx, "ImagePart"); err != nil {
 		return
@@ -148,11 +176,11 @@ func (f *faultyDB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, p
 	return f.DB.ImagePart(ctx, id, kind, part)
 }
 
-func (f *faultyDB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, once *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
+func (f *faultyDB) PlaceOrder(ctx context.Context, in animalstore.NewOrder, at animalstore.Time, once *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	if err = f.hit(ctx, "PlaceOrder"); err != nil {
 		return
 	}
-	return f.DB.PlaceOrder(ctx, petID, at, once)
+	return f.DB.PlaceOrder(ctx, in, at, once)
 }
 
 func (f *faultyDB) Order(ctx context.Context, id int64) (order animalstore.Order, err error) {

@@ -63,7 +63,7 @@ func newFollowers(checker *keys.Checker) *followers {
 
 // follower is a stream or a request that waits.
 type follower struct {
-	ended      <-chan struct{} // closed when its key ends, is banned or has other permissions than before
+	ended      <-chan struct{} // closed when its key ends, is banned or suspended, or has other permissions or networks
 	unregister func()
 }
 
@@ -96,7 +96,7 @@ func (f *followers) addStream(r *request) (follower, error) {
 func (f *followers) follow(r *request, onEnd func()) follower {
 	hash := r.secretHash()
 	followed := f.byKey[r.key.ID][hash]
-	if followed == nil || followed.key.Permissions != r.key.Permissions {
+	if followed == nil || !sameAccess(followed.key, r.key) {
 		if followed != nil {
 			f.end(followed, hash)
 		}
@@ -119,6 +119,12 @@ func (f *followers) follow(r *request, onEnd func()) follower {
 			f.end(followed, hash)
 		}
 	}}
+}
+
+// sameAccess reports whether nothing has changed that decides what a key may follow, and
+// from where.
+func sameAccess(a, b *animalstore.Key) bool {
+	return a.Permissions == b.Permissions && a.Networks == b.Networks && a.Suspended() == b.Suspended()
 }
 
 // end ends the followers with a secret. The caller holds mu.
@@ -169,8 +175,7 @@ func (f *followers) outdated(changes int64) (hashes []db.KeyHash, any bool) {
 	return hashes, f.checking
 }
 
-// lookUp ends the followers of keys that were revoked or have other permissions now. If
-// the database doesn't respond, they continue: it has no events for them either.
+// lookUp ends the followers of keys that were revoked or have other access now. If the database doesn't respond, they continue: it has no events for them either.
 func (f *followers) lookUp(hashes []db.KeyHash, changes int64) {
 	if len(hashes) == 0 {
 		return
@@ -193,7 +198,7 @@ func (f *followers) lookUp(hashes []db.KeyHash, changes int64) {
 				continue
 			}
 			key, valid := current[hash]
-			if !valid || key.Permissions != followed.key.Permissions {
+			if !valid || !sameAccess(&key, followed.key) {
 				f.end(followed, hash)
 				continue
 			}

@@ -129,7 +129,7 @@ func (s *Server) unbanKey(w http.ResponseWriter, r *request) error {
 }
 
 // changeKey changes the key in the path, unless that would leave no key that can
-// manage keys.
+// manage keys, or lock the caller out.
 func (s *Server) changeKey(r *request, change func(*animalstore.Key, time.Time) error) (animalstore.Key, error) {
 	id, err := keyKind.pathID(r)
 	if err != nil {
@@ -140,16 +140,19 @@ func (s *Server) changeKey(r *request, change func(*animalstore.Key, time.Time) 
 		if err := r.checkIfMatch(keyTag(k.At(now))); err != nil {
 			return err
 		}
-		managed := k.Manages(now)
+		before := *k
 		if err := change(k, now); err != nil {
 			return err
 		}
-		if managed && !k.Manages(now) && !otherAdmin {
-			return animalstore.Errorf(animalstore.LastAdminKey, "key %d is the last one that can manage keys: give another key the permission admin first", id)
+		if before.Manages(now) && !k.Manages(now) && !otherAdmin {
+			return animalstore.Errorf(animalstore.LastAdminKey, "this is the last key that can manage keys: give another key the permission admin first")
+		}
+		if k.ID == r.key.ID && s.checkAccess(r.Request, &before) == nil && s.checkAccess(r.Request, k) != nil {
+			return animalstore.Errorf(animalstore.WouldLockOut, "this is the key you are using, and it would no longer work from your address: use another key to do this")
 		}
 		return nil
 	})
-	return key, keyKind.notFound(err, id)
+	return key, keyKind.notFound(err)
 }
 
 // Grace periods of a rotated secret, in seconds.
@@ -176,7 +179,7 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
 		return r.checkIfMatch(keyTag(k.At(now)))
 	})
 	if err != nil {
-		return keyKind.notFound(err, id)
+		return keyKind.notFound(err)
 	}
 	return writeSecret(w, http.StatusOK, keyWithSecret{key.At(now), secret})
 }

@@ -18,9 +18,10 @@ type keyBody struct {
 	ID                                          int64
 	Name, Plan                                  string
 	Limits                                      animalstore.Limits
-	Permissions                                 []string
+	Permissions, Networks                       []string
 	Environment                                 string
 	CreatedAt, ExpiresAt, LastUsedAt, RevokedAt string
+	SuspendedAt                                 string
 	Secret                                      string
 }
 
@@ -57,6 +58,10 @@ func TestCreateKey(t *testing.T) {
 		{"a plan", `{"name":"shop","plan":"pro"}`, keyBody{Plan: "pro", Limits: animalstore.Limits{PerMinute: 300, PerDay: 10_000}, Permissions: both}},
 		{"custom limits", `{"name":"shop","plan":"enterprise","limits":{"perMinute":5,"perDay":7e0}}`, keyBody{Plan: "enterprise", Limits: animalstore.Limits{PerMinute: 5, PerDay: 7}, Permissions: both}},
 		{"permissions in any order", `{"name":"shop","permissions":["admin","read","read"]}`, keyBody{Plan: "free", Limits: free, Permissions: []string{"read", "admin"}}},
+		{"permissions by resource", `{"name":"shop","permissions":["orders:write","pets:read"]}`, keyBody{Plan: "free", Limits: free, Permissions: []string{"pets:read", "orders:write"}}},
+		{"networks", `{"name":"shop","networks":["203.0.113.0/24","127.0.0.1","2001:DB8::/32","::1","::ffff:127.0.0.0/104","127.0.0.1/32"]}`, keyBody{Plan: "free", Limits: free, Permissions: both,
+			Networks: []string{"203.0.113.0/24", "127.0.0.1/32", "2001:db8::/32", "::1/128", "127.0.0.0/8"}}},
+		{"no networks", `{"name":"shop","networks":[]}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
 		{"an expiry", `{"name":"shop","expiresAt":"2026-11-15T13:00:00.1239+01:00"}`, keyBody{Plan: "free", Limits: free, Permissions: both, ExpiresAt: "2026-11-15T12:00:00.123Z"}},
 		{"no expiry", `{"name":"shop","expiresAt":null}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
 	}
@@ -67,6 +72,9 @@ func TestCreateKey(t *testing.T) {
 			got := response.key(t)
 			test.want.ID, test.want.Name, test.want.Secret = got.ID, "shop", got.Secret
 			test.want.Environment, test.want.CreatedAt = "production", noonText
+			if test.want.Networks == nil {
+				test.want.Networks = []string{}
+			}
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %+v\nwant %+v", got, test.want)
 			}
@@ -77,7 +85,7 @@ func TestCreateKey(t *testing.T) {
 				t.Errorf("got secret %.9s…, want a well-formed one", got.Secret)
 			}
 			response.wantSecretOnce(t, s, got)
-			s.do(t, call{path: "/v1/pets", key: got.Secret}).want(t, http.StatusOK, "")
+			s.do(t, call{path: "/v1/limits", key: got.Secret}).want(t, http.StatusOK, "")
 		})
 	}
 }
@@ -123,6 +131,21 @@ var badKeyFields = []struct{ name, fields, field string }{
 	{"no permissions", `"permissions":[]`, "permissions"},
 	{"an unknown permission", `"permissions":["read","own"]`, "permissions"},
 	{"null for permissions", `"permissions":null`, "permissions"},
+	{"a permission in capitals", `"permissions":["Pets:read"]`, "permissions"},
+	{"host bits", `"networks":["203.0.113.0/24","203.0.113.7/24"]`, "number 2"},
+	{"host bits of IPv6", `"networks":["2001:db8::1/32"]`, "networks"},
+	{"host bits of a mapped address", `"networks":["::ffff:203.0.113.7/120"]`, "networks"},
+	{"a network of nothing", `"networks":[""]`, "networks"},
+	{"a name for a network", `"networks":["localhost"]`, "networks"},
+	{"a prefix too long", `"networks":["203.0.113.0/33"]`, "networks"},
+	{"a mask for a prefix", `"networks":["203.0.113.0/255.255.255.0"]`, "networks"},
+	{"an address with a port", `"networks":["203.0.113.7:80"]`, "networks"},
+	{"an address with a zone", `"networks":["fe80::1%eth0"]`, "networks"},
+	{"two networks in one", `"networks":["203.0.113.0/24,192.0.2.0/24"]`, "networks"},
+	{"a number for a network", `"networks":[1]`, "networks"},
+	{"a string for networks", `"networks":"203.0.113.0/24"`, "networks"},
+	{"null for networks", `"networks":null`, "networks"},
+	{"21 networks", `"networks":["127.0.0.1"` + strings.Repeat(`,"127.0.0.1"`, 20) + `]`, "20"},
 	{"an expiry that is now", `"expiresAt":"` + noonText + `"`, "expiresAt"},
 	{"an expiry in the past of another zone", `"expiresAt":"2026-11-15T12:59:59+01:00"`, "expiresAt"},
 	{"a date for an expiry", `"expiresAt":"2027-01-01"`, "expiresAt"},
@@ -168,6 +191,10 @@ func TestUpdateKey(t *testing.T) {
 		}},
 		{"permissions", `{"permissions":["admin"]}`, func(k *keyBody) { k.Permissions = []string{"admin"} }},
 		{"an expiry", `{"expiresAt":"2027-01-31T12:00:00Z"}`, func(k *keyBody) { k.ExpiresAt = "2027-01-31T12:00:00.000Z" }},
+		{"permissions by resource", `{"permissions":["orders:read","pets:write"]}`, func(k *keyBody) { k.Permissions = []string{"pets:write", "orders:read"} }},
+		{"networks", `{"networks":["203.0.113.7","2001:db8::/32"]}`, func(k *keyBody) { k.Networks = []string{"203.0.113.7/32", "2001:db8::/32"} }},
+		{"suspended", `{"suspended":true}`, func(k *keyBody) { k.SuspendedAt = noonText }},
+		{"resumed, though it isn't suspended", `{"suspended":false}`, func(*keyBody) {}},
 		{"everything", `{"name":"n","plan":"business","permissions":["read"],"expiresAt":"2027-01-31T12:00:00Z"}`, func(k *keyBody) {
 			k.Name, k.Plan, k.Limits, k.Permissions, k.ExpiresAt = "n", "business", business, []string{"read"}, "2027-01-31T12:00:00.000Z"
 		}},
@@ -198,6 +225,9 @@ func TestChangesTakeEffect(t *testing.T) {
 		{"an expiry that comes", "PATCH", "", `{"expiresAt":"2026-11-15T12:00:00.999Z"}`, call{path: "/v1/pets"}, 200, 401}, // from noon on
 		{"a permission taken away", "PATCH", "", `{"permissions":["write"]}`, call{path: "/v1/pets"}, 200, 403},
 		{"a permission given", "PATCH", "", `{"permissions":["read","admin"]}`, call{path: "/v1/keys"}, 403, 200},
+		{"a permission narrowed", "PATCH", "", `{"permissions":["pets:read"]}`, call{path: "/v1/store/orders"}, 200, 403},
+		{"a suspension", "PATCH", "", `{"suspended":true}`, call{path: "/v1/pets"}, 200, 403},
+		{"a network", "PATCH", "", `{"networks":["203.0.113.0/24"]}`, call{path: "/v1/pets"}, 200, 403},
 		{"revocation", "DELETE", "", "", call{path: "/v1/pets"}, 200, 401},
 	}
 	for _, test := range tests {
@@ -318,12 +348,17 @@ func (s *service) adminKey(t testing.TB, change ...func(*animalstore.NewKey)) (s
 	return s.makeKey(t, keys.Mint(s.env), append([]func(*animalstore.NewKey){func(k *animalstore.NewKey) { k.Permissions = everything }}, change...)...)
 }
 
-// TestLastAdmin: the only key that manages keys can be neither revoked nor demoted.
+// TestLastAdmin: the only key that manages keys can't be revoked, demoted or suspended, and a
+// suspended key doesn't count as another.
 func TestLastAdmin(t *testing.T) {
 	s := start(t)
 	const adminID = 2 // of the key that start makes
 	s.adminKey(t, func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now()) })
-	calls := []call{patch(keyPath(adminID), `{"name":"x","permissions":["read"]}`), remove(keyPath(adminID))}
+	_, suspended := s.adminKey(t)
+	s.suspend(t, suspended, true)
+	calls := []call{
+		patch(keyPath(adminID), `{"suspended":true}`), patch(keyPath(adminID), `{"name":"x","permissions":["read"]}`), remove(keyPath(adminID)),
+	}
 	before := s.asAdmin(t, "GET", keyPath(adminID), "")
 	for _, c := range calls {
 		s.asAdmin(t, c.method, c.path, c.body).want(t, http.StatusConflict, animalstore.LastAdminKey)

@@ -55,12 +55,13 @@ func (s *service) walk(ctx context.Context, path string) (pages [][]animalstore.
 func TestEmptyLists(t *testing.T) {
 	s := start(t)
 	for path, first := range map[string]string{
-		"/v1/pets":                      "/v1/pets",
-		"/v1/pets?status=sold":          "/v1/pets?status=sold",
-		"/v1/pets?limit=5&status=sold":  "/v1/pets?status=sold&limit=5",
-		"/v1/store/orders":              "/v1/store/orders",
-		"/v1/store/orders?petId=7":      "/v1/store/orders?petId=7",
-		"/v1/store/orders?x=y&limit=20": "/v1/store/orders?limit=20",
+		"/v1/pets":                                     "/v1/pets",
+		"/v1/pets?status=sold":                         "/v1/pets?status=sold",
+		"/v1/pets?limit=5&status=sold":                 "/v1/pets?status=sold&limit=5",
+		"/v1/store/orders":                             "/v1/store/orders",
+		"/v1/store/orders?petId=7":                     "/v1/store/orders?petId=7",
+		"/v1/store/orders?sort=oldest&reference=A+%7C": "/v1/store/orders?reference=A+%7C&sort=oldest",
+		"/v1/store/orders?x=y&limit=20":                "/v1/store/orders?limit=20",
 	} {
 		got := s.do(t, call{path: path})
 		if string(got.body) != "[]\n" {
@@ -166,6 +167,8 @@ func TestEveryListHasPages(t *testing.T) {
 		}
 		pings = append(pings, ping.ID)
 	}
+	oldest := slices.Clone(orders)
+	slices.Reverse(oldest)
 	keys := []int64{1, 2}
 	_, revoked := s.adminKey(t)
 	if _, err := s.revoke(t, revoked); err != nil {
@@ -178,6 +181,9 @@ func TestEveryListHasPages(t *testing.T) {
 		"/v1/store/orders?status=cancelled":                        orders,
 		fmt.Sprint("/v1/store/orders?petId=", pet):                 orders,
 		"/v1/store/orders?status=placed":                           nil,
+		"/v1/store/orders?status=placed,cancelled":                 orders,
+		"/v1/store/orders?sort=oldest&status=cancelled":            oldest,
+		"/v1/store/orders?reference=nobody":                        nil,
 		fmt.Sprint("/v1/store/orders?petId=", pet+1):               nil,
 		fmt.Sprintf("/v1/photos?petId=%d,%d", pet+1, pet):          photos,
 		fmt.Sprint("/v1/photos?petId=", pet+1):                     nil,
@@ -264,6 +270,8 @@ func TestCursorFilters(t *testing.T) {
 		{"of another list, filtered", "/v1/store/orders?cursor=" + sold, nil},
 		{"the same pet", fmt.Sprintf("/v1/store/orders?petId=%d&cursor=%s", pet, ordered), []int64{older}},
 		{"the pet left out is the cursor's", "/v1/store/orders?cursor=" + ordered, []int64{older}},
+		{"another order of the list", fmt.Sprintf("/v1/store/orders?petId=%d&sort=oldest&cursor=%s", pet, ordered), nil},
+		{"another reference", fmt.Sprintf("/v1/store/orders?petId=%d&reference=A&cursor=%s", pet, ordered), nil},
 		{"another pet", "/v1/store/orders?petId=1&cursor=" + ordered, nil},
 		{"another filter besides the pet", fmt.Sprintf("/v1/store/orders?petId=%d&status=placed&cursor=%s", pet, ordered), nil},
 		{"of the orders", "/v1/pets?cursor=" + ordered, nil},
@@ -353,7 +361,10 @@ func TestQuery(t *testing.T) {
 		}},
 		{both, parameter, "status", []string{"status=lost", "status=", "status", "status=null", "status=%FF"}},
 		{pets, parameter, "status", []string{"status=%20sold", "status=Sold", "status=sold,pending", "status=placed", "status=sold&status=sold"}},
-		{orders, parameter, "status", []string{"status=sold"}},
+		{orders, parameter, "status", []string{"status=sold", "status=placed,sold", "status=placed,", "status=,", "status=placed,%20approved", "status=placed&status=approved"}},
+		{orders, "", "", []string{"status=placed,approved", "status=placed,placed", "sort=oldest", "reference=A%20%7C%26", "reference=" + strings.Repeat("%C3%9F", 100)}},
+		{orders, parameter, "sort", []string{"sort=", "sort=newest", "sort=Oldest", "sort=oldest&sort=oldest"}},
+		{orders, parameter, "reference", []string{"reference=", "reference=%00", "reference=%FF", "reference=" + strings.Repeat("x", 101), "reference=a&reference=a"}},
 		{pets, "", "", []string{"petId=abc", "id=1,2", hundred, "categoryId=-9223372036854775808"}},
 		{pets, parameter, "id", []string{
 			hundred + ",1", hundred + "&id=1", "id=", "id=,", "id=1,", "id=1,,2", "id=0", "id=-1", "id=a", "id=1.0", "id=01", "id=1%202", "id=9223372036854775808", "id=1&id=", "id=1&id=x",

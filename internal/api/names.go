@@ -23,7 +23,7 @@ func (s *Server) petsByName(r *request, q *listQuery) (*page, error) {
 	}
 	var last *position
 	if next != nil {
-		last = &position{next.ID, next.Folded}
+		last = &position{next.ID, next.Entry}
 	}
 	return newPage(false, q.link(last), encodePets(pets)), nil
 }
@@ -42,8 +42,8 @@ func nameQuery(q *listQuery) (query db.NameQuery, err error) {
 	}
 	query.Prefix, query.Limit = db.FoldName(name), q.limit
 	if q.resumed {
-		query.After = db.NamePosition{Folded: q.position.key, ID: q.position.id}
-		if query.After.ID < 1 || !strings.HasPrefix(query.After.Folded, query.Prefix) || !isText(query.After.Folded) {
+		query.After = db.NamePosition{Entry: q.position.key, ID: q.position.id}
+		if query.After.ID < 1 || !strings.HasPrefix(query.After.Entry, query.Prefix) || !isText(query.After.Entry) {
 			return query, errCursor
 		}
 	}

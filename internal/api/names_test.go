@@ -20,8 +20,8 @@ func TestFindByName(t *testing.T) {
 		s.add(t, animalstore.NewPet{Name: name, CategoryID: int64(i % 2), Status: animalstore.PetStatuses[i%3]})
 	}
 	for query, want := range map[string][]int64{
-		"name=rex": {1, 5, 3}, "name=REX&limit=1": {1, 5, 3}, "name=STRASS": {4}, "name=zo%C3%AB": {6}, "name=zoe": {}, "name=100%25+rex+%26": {7}, "name=%20": {},
-		"name=rex&status=available": {1}, "name=rex&categoryId=0": {1, 5, 3}, "name=rex&categoryId=1": {}, "name=r&categoryId=0&status=pending&limit=1": {5},
+		"name=rex": {1, 5, 7, 3}, "name=REX&limit=1": {1, 5, 7, 3}, "name=STRASS": {4}, "name=zo%C3%AB": {6}, "name=zoe": {}, "name=100%25+rex+%26": {7}, "name=%20": {}, "name=rex+%26": {7},
+		"name=rex&status=available": {1, 7}, "name=rex&categoryId=0": {1, 5, 7, 3}, "name=rex&categoryId=1": {}, "name=r&categoryId=0&status=pending&limit=1": {5},
 		"name=" + strings.Repeat("%F0%9F%90%B6", 100): {},
 	} {
 		pages, err := s.walk(t.Context(), "/v1/pets?"+query)
@@ -39,7 +39,7 @@ func (d tiredDB) PetsByName(ctx context.Context, q db.NameQuery) ([]animalstore.
 	if q.After != (db.NamePosition{}) {
 		return pets, nil, err
 	}
-	return nil, &db.NamePosition{Folded: "rex", ID: 1}, err
+	return nil, &db.NamePosition{Entry: "rex", ID: 1}, err
 }
 
 // TestShortPages: a page may be empty although there are more, and still leads on.

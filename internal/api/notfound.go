@@ -44,7 +44,7 @@ func atPath[T any](r *request, k *resourceKind, call func(context.Context, int64
 		return *new(T), err
 	}
 	result, err := call(r.Context(), id)
-	return result, k.notFound(err, id)
+	return result, k.notFound(err)
 }
 
 // serveAtPath is atPath for a handler whose response is the result.
@@ -68,9 +68,9 @@ func deleteAtPath(w http.ResponseWriter, r *request, k *resourceKind, remove fun
 
 // notFound turns db.ErrNotFound into the error for a missing resource, and leaves
 // every other error alone.
-func (k *resourceKind) notFound(err error, id int64) error {
+func (k *resourceKind) notFound(err error) error {
 	if errors.Is(err, db.ErrNotFound) {
-		return animalstore.NotFound(k.code, id)
+		return animalstore.NotFound(k.code)
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func (noopObserver) Failed(animalstore.Code)                {}
 func (s *Server) observe(w *response, r *request) {
 	pattern := r.pattern
 	if pattern == "" && underV1(r.URL.Path) { // refused before routing
-		if res, _, _ := s.router.find(r.URL.Path); res != nil {
+		if res, _, _ := s.resource(r); res != nil {
 			pattern = res.pattern
 		}
 	}

@@ -58,10 +58,10 @@ func TestMethods(t *testing.T) {
 	s := start(t)
 	admin, reader := s.key(t, animalstore.Admin), s.key(t, animalstore.Read) // 405 comes before 403
 	paths := []struct{ path, allow string }{
-		{"/v1/pets", allowPets}, {"/v1/pets/1", allowPet}, {"/v1/pets/abc", allowPet},
+		{"/v1/pets", allowPets}, {"/v1/pets/1", allowPet}, {"/v1/pets/abc", allowPet}, {"/v1/pets/batch", allowPost},
 		{"/v1/store/orders", allowPets}, {"/v1/store/orders/1", allowOrder},
 		{"/v1/categories", allowRead}, {"/v1/categories/1", allowPut},
-		{"/v1/limits", allowRead}, {"/v1/events", allowRead},
+		{"/v1/store/inventory", allowRead}, {"/v1/events", allowRead},
 		{"/v1/keys/1", allowPet}, {"/v1/keys/1/rotate", allowPost}, {"/v1/keys/1/usage", allowRead},
 		{"/v1/webhooks/1/deliveries/1", allowRead}, {"/v1/webhooks/1/deliveries/retry", allowPost}, {"/v1/webhooks/1/deliveries/retry/retry", allowPost},
 	}

@@ -98,6 +98,24 @@ func (s *Server) createPet(w http.ResponseWriter, r *request) error {
 	return writePet(w, r, http.StatusCreated, &pet)
 }
 
+// createPetBatch serves POST /v1/pets/batch.
+func (s *Server) createPetBatch(w http.ResponseWriter, r *request) error {
+	in, err := decode(r, strictjson.DecodeNewPetBatch)
+	if err != nil {
+		return err
+	}
+	idempotency, err := s.idempotency(r, "createPetBatch")
+	if err != nil {
+		return err
+	}
+	pets, replayed, err := s.db.CreatePets(r.Context(), in.Pets, idempotency)
+	if err != nil {
+		return err
+	}
+	setReplayed(w, replayed)
+	return writeResource(w, r, http.StatusCreated, animalstore.PetBatch{Pets: pets})
+}
+
 // getPet serves GET /v1/pets/{petId}, deprecated.
 func (s *Server) getPet(w http.ResponseWriter, r *request) error {
 	pet, err := atPath(r, &petKind, s.db.Pet)

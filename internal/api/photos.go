@@ -47,7 +47,7 @@ func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 		Image: picture.Image, Thumbnail: picture.Thumbnail, At: animalstore.At(s.now()),
 	}, s.photosLimit, idempotency)
 	if err != nil {
-		return petKind.notFound(err, petID)
+		return petKind.notFound(err)
 	}
 	setReplayed(w, replayed)
 	setLocation(w, "/v1/photos", added.ID)
@@ -61,7 +61,7 @@ func (s *Server) checkPet(r *request, id int64, idempotency *db.Idempotency) err
 	if idempotency != nil && errors.Is(err, db.ErrNotFound) {
 		return nil
 	}
-	return petKind.notFound(err, id)
+	return petKind.notFound(err)
 }
 
 // listPhotos serves GET /v1/photos.
@@ -124,7 +124,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 	}
 	image, err := s.db.Image(r.Context(), id, kind)
 	if err != nil {
-		return photoKind.notFound(err, id)
+		return photoKind.notFound(err)
 	}
 	// A store restored from a backup may assign an id again, but not at the same time.
 	tag := etagOf(fmt.Appendf(nil, "%d %d %d %d", id, kind, image.CreatedAt.Milli(), image.Bytes))
@@ -135,7 +135,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 	hasBody := r.Method != http.MethodHead && !r.alreadyHas(tag)
 	if hasBody { // read before the headers, so that a failure is still an error response
 		if data, err = s.db.ImagePart(r.Context(), id, kind, 0); err != nil {
-			return photoKind.notFound(err, id)
+			return photoKind.notFound(err)
 		}
 	}
 	setImageHeaders(w, tag)

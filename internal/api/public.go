@@ -21,6 +21,9 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 	if s.console != nil && underConsole(r.URL.Path) {
 		return s.serveConsole(w, r)
 	}
+	if s.assistant != nil && r.URL.Path == assistantPath {
+		return s.serveAssistant(w, r)
+	}
 	switch {
 	case r.URL.Path == "/livez", r.URL.Path == "/readyz": // not charged: health checks must never be limited
 	case s.pages.Has(r.URL.Path) && strings.HasPrefix(r.URL.Path, pages.AssetsPrefix()): // not charged: a page is useless without them
@@ -55,7 +58,7 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 	r.pattern = r.URL.Path
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		return animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not allowed here: use GET or HEAD", printable(r.Method))
+		return animalstore.Errorf(animalstore.MethodNotAllowed, "this method is not allowed here: use GET or HEAD")
 	}
 	return page(w, r)
 }

@@ -234,6 +234,24 @@ func filterOneOf[S ~string](q *listQuery, name string, values []S) (S, error) {
 	return S(text), nil
 }
 
+// filterSomeOf are the statuses or states a list is restricted to, from a comma-separated
+// list, or nil.
+func filterSomeOf[S ~string](q *listQuery, name string, values []S) (some []S, err error) {
+	text, ok := q.filters[name]
+	if !ok {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		if !slices.Contains(values, S(part)) {
+			return nil, q.invalidFilter(name, animalstore.MustBeOneOf(values)+", or several of them, separated by commas")
+		}
+		if !slices.Contains(some, S(part)) {
+			some = append(some, S(part))
+		}
+	}
+	return some, nil
+}
+
 // idFilter is the positive id a list is restricted to, or 0.
 func idFilter(q *listQuery, name string) (int64, error) {
 	text, ok := q.filters[name]

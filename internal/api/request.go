@@ -126,8 +126,9 @@ func (s *Server) serve(w http.ResponseWriter, r *request) error {
 	if route == nil || err != nil {
 		return err
 	}
-	if !r.key.Permissions.Has(route.permission) {
-		return animalstore.Errorf(animalstore.InsufficientPermission, "this needs a key with the permission %s; yours has %s", route.permission, r.key.Permissions)
+	if !r.key.Permissions.Allows(route.permission) {
+		return animalstore.Errorf(animalstore.InsufficientPermission, "this needs a key with the permission %s; yours has %s",
+			animalstore.JoinOr(route.permission.Names()), r.key.Permissions)
 	}
 	if route.method != http.MethodGet {
 		r.changes = true

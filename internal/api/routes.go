@@ -13,34 +13,37 @@ import (
 // routes is the whole API. A GET row serves HEAD as well, and every path has
 // OPTIONS.
 var routes = []route{
-	{"GET", "/v1/pets", "listPets", animalstore.Read, (*Server).listPets},
-	{"POST", "/v1/pets", "createPet", animalstore.Write, (*Server).createPet},
-	{"GET", "/v1/pets/{petId}", "getPet", animalstore.Read, (*Server).getPet},
-	{"PATCH", "/v1/pets/{petId}", "updatePet", animalstore.Write, (*Server).updatePet},
-	{"DELETE", "/v1/pets/{petId}", "deletePet", animalstore.Write, (*Server).deletePet},
+	{"GET", "/v1/pets", "listPets", animalstore.PetsRead, (*Server).listPets},
+	{"POST", "/v1/pets", "createPet", animalstore.PetsWrite, (*Server).createPet},
+	{"POST", "/v1/pets/batch", "createPetBatch", animalstore.PetsWrite, (*Server).createPetBatch},
+	{"GET", "/v1/pets/{petId}", "getPet", animalstore.PetsRead, (*Server).getPet},
+	{"PATCH", "/v1/pets/{petId}", "updatePet", animalstore.PetsWrite, (*Server).updatePet},
+	{"DELETE", "/v1/pets/{petId}", "deletePet", animalstore.PetsWrite, (*Server).deletePet},
 
-	{"POST", "/v1/pets/{petId}/photos", "addPhoto", animalstore.Write, (*Server).addPhoto},
-	{"GET", "/v1/photos", "listPhotos", animalstore.Read, (*Server).listPhotos},
-	{"GET", "/v1/photos/{photoId}", "getPhoto", animalstore.Read, (*Server).getPhoto},
-	{"DELETE", "/v1/photos/{photoId}", "deletePhoto", animalstore.Write, (*Server).deletePhoto},
-	{"GET", "/v1/photos/{photoId}/image", "getImage", animalstore.Read, (*Server).getImage},
-	{"GET", "/v1/photos/{photoId}/thumbnail", "getThumbnail", animalstore.Read, (*Server).getThumbnail},
+	{"POST", "/v1/pets/{petId}/photos", "addPhoto", animalstore.PetsWrite, (*Server).addPhoto},
+	{"GET", "/v1/photos", "listPhotos", animalstore.PetsRead, (*Server).listPhotos},
+	{"GET", "/v1/photos/{photoId}", "getPhoto", animalstore.PetsRead, (*Server).getPhoto},
+	{"DELETE", "/v1/photos/{photoId}", "deletePhoto", animalstore.PetsWrite, (*Server).deletePhoto},
+	{"GET", "/v1/photos/{photoId}/image", "getImage", animalstore.PetsRead, (*Server).getImage},
+	{"GET", "/v1/photos/{photoId}/thumbnail", "getThumbnail", animalstore.PetsRead, (*Server).getThumbnail},
 
-	{"GET", "/v1/store/orders", "listOrders", animalstore.Read, (*Server).listOrders},
-	{"POST", "/v1/store/orders", "placeOrder", animalstore.Write, (*Server).placeOrder},
-	{"GET", "/v1/store/orders/{orderId}", "getOrder", animalstore.Read, (*Server).getOrder},
-	{"PATCH", "/v1/store/orders/{orderId}", "updateOrder", animalstore.Write, (*Server).updateOrder},
+	{"GET", "/v1/store/orders", "listOrders", animalstore.OrdersRead, (*Server).listOrders},
+	{"POST", "/v1/store/orders", "placeOrder", animalstore.OrdersWrite, (*Server).placeOrder},
+	{"GET", "/v1/store/orders/{orderId}", "getOrder", animalstore.OrdersRead, (*Server).getOrder},
+	{"PATCH", "/v1/store/orders/{orderId}", "updateOrder", animalstore.OrdersWrite, (*Server).updateOrder},
 
-	{"GET", "/v1/store/inventory", "getInventory", animalstore.Read, (*Server).getInventory},
+	{"GET", "/v1/store/inventory", "getInventory", animalstore.PetsRead, (*Server).getInventory},
 
-	{"GET", "/v1/categories", "listCategories", animalstore.Read, (*Server).listCategories},
-	{"GET", "/v1/categories/{categoryId}", "getCategory", animalstore.Read, (*Server).getCategory},
-	{"PUT", "/v1/categories/{categoryId}", "putCategory", animalstore.Write, (*Server).putCategory},
+	{"GET", "/v1/categories", "listCategories", animalstore.PetsRead, (*Server).listCategories},
+	{"GET", "/v1/categories/{categoryId}", "getCategory", animalstore.PetsRead, (*Server).getCategory},
+	{"PUT", "/v1/categories/{categoryId}", "putCategory", animalstore.PetsWrite, (*Server).putCategory},
 
-	{"GET", "/v1/events", "listEvents", animalstore.Read, (*Server).listEvents},
+	{"GET", "/v1/events", "listEvents", animalstore.PetsRead | animalstore.OrdersRead, (*Server).listEvents},
 
-	{"GET", "/v1/limits", "getLimits", animalstore.Read, (*Server).getLimits},
-	{"GET", "/v1/usage", "getUsage", animalstore.Read, (*Server).getUsage},
+	{"GET", "/v1/limits", "getLimits", 0, (*Server).getLimits},
+	{"GET", "/v1/usage", "getUsage", 0, (*Server).getUsage},
+
+	{"GET", "/v1/failures", "listFailures", 0, (*Server).listFailures},
 
 	{"GET", "/v1/status", "getStatus", animalstore.Admin, (*Server).getStatus},
 
@@ -77,9 +80,16 @@ var (
 type route struct {
 	method     string
 	path       string
-	operation  string // operationId in the OpenAPI document
-	permission animalstore.Permissions
+	operation  string                  // operationId in the OpenAPI document
+	permission animalstore.Permissions // the key needs one of these; 0: none
 	handle     func(*Server, http.ResponseWriter, *request) error
+}
+
+// PermissionOf returns what a key needs to call an operation, for
+// [animalstore.Permissions.Allows]. It panics if there is no such operation.
+func PermissionOf(operation string) animalstore.Permissions {
+	i := slices.IndexFunc(routes, func(r route) bool { return r.operation == operation })
+	return routes[i].permission
 }
 
 // resource is a path with its operations.
@@ -163,12 +173,20 @@ func isSegment(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.Contains(s, "/")
 }
 
+// resource returns the resource at the path of a request, or nil, and the values of its
+// parameters.
+func (s *Server) resource(r *request) (res *resource, param, second string) {
+	if strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") { // an escaped slash doesn't separate segments
+		return nil, "", ""
+	}
+	return s.router.find(r.URL.Path)
+}
+
 // route finds the operation of a request. A nil route with a nil error means that
 // the response has already been written.
 func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
-	res, param, second := s.router.find(r.URL.Path)
-	// An escaped slash doesn't separate segments.
-	if res == nil || strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
+	res, param, second := s.resource(r)
+	if res == nil {
 		return nil, animalstore.Errorf(animalstore.RouteNotFound, "no such path: see /openapi.yaml for all paths")
 	}
 	r.pattern, r.param, r.second = res.pattern, param, second
@@ -183,7 +201,7 @@ func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 	route := res.methods[r.Method]
 	if route == nil {
 		w.Header().Set("Allow", res.allow)
-		return nil, animalstore.Errorf(animalstore.MethodNotAllowed, "%s is not allowed here: use one of %s", printable(r.Method), res.allow)
+		return nil, animalstore.Errorf(animalstore.MethodNotAllowed, "this method is not allowed here: use one of %s", res.allow)
 	}
 	if route.operation == "getPet" {
 		return route, announceRemoval(w, s.now())

@@ -13,6 +13,8 @@ type ServerState struct {
 	Engine     string
 	WriteQueue int64
 	LastBackup *animalstore.Backup
+
+	RemoteBackup *animalstore.RemoteBackup
 }
 
 // getStatus serves GET /v1/status: the state of the instance that serves it.
@@ -33,6 +35,7 @@ func (s *Server) getStatus(w http.ResponseWriter, r *request) error {
 		CacheHits:     stats.PageHits,
 		CacheMisses:   stats.PageMisses,
 		LastBackup:    state.LastBackup,
+		RemoteBackup:  state.RemoteBackup,
 		Requests:      s.lastHour.list(now),
 	})
 }
@@ -92,11 +95,12 @@ type Stats struct {
 	Streams, Waiting     int   // of events, and requests that wait for events
 	CutStreams           int64 // because their clients didn't read
 	InventoryCounts      int64 // of pets, for inventories
+	LostFailures         int64 // failed requests that couldn't be stored
 }
 
 // Stats returns the statistics of s.
 func (s *Server) Stats() Stats {
-	stats := Stats{PageHits: s.cache.hits.Load(), PageMisses: s.cache.misses.Load(), Addresses: s.anonymous.Tracked(), InventoryCounts: s.inventories.countsMade()}
+	stats := Stats{PageHits: s.cache.hits.Load(), PageMisses: s.cache.misses.Load(), Addresses: s.anonymous.Tracked(), InventoryCounts: s.inventories.countsMade(), LostFailures: s.failures.lostSoFar()}
 	s.followers.mu.Lock()
 	defer s.followers.mu.Unlock()
 	stats.Streams, stats.Waiting, stats.CutStreams = s.followers.all, s.followers.waiting, s.followers.cut

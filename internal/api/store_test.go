@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"animalstore"
 )
@@ -190,9 +191,9 @@ func TestCategoryIDs(t *testing.T) {
 func TestPlaceOrder(t *testing.T) {
 	s := start(t)
 	pet := s.addOne(t, "available")
-	got := s.do(t, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d,"id":99,"status":"delivered","quantity":1}`, pet.ID)))
+	got := s.do(t, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d,"id":99,"status":"delivered","quantity":1,"reference":"A <17>"}`, pet.ID)))
 	order := read[animalstore.Order](t, got, 201)
-	const form = `{"id":%d,"petId":%d,"status":"placed","createdAt":"2026-11-15T12:00:00.000Z","updatedAt":"2026-11-15T12:00:00.000Z"}`
+	const form = `{"id":%d,"petId":%d,"status":"placed","reference":"A <17>","note":null,"createdAt":"2026-11-15T12:00:00.000Z","updatedAt":"2026-11-15T12:00:00.000Z"}`
 	want := fmt.Sprintf(form, order.ID, pet.ID)
 	if string(got.body) != want+"\n" || got.header.Get("Location") != orderPath(order.ID) {
 		t.Errorf("got  %vat %s\nwant %s", got, got.header.Get("Location"), want)
@@ -206,6 +207,40 @@ func TestPlaceOrder(t *testing.T) {
 	}
 	for _, id := range []string{"999999", "0", "-1"} {
 		s.do(t, bad(post("/v1/store/orders", `{"petId":`+id+`}`))).want(t, 404, animalstore.PetNotFound)
+	}
+}
+
+// TestOrderTexts: the texts of an order are set, found, changed and removed, whatever its
+// status is, and an unchanged order stays as it was.
+func TestOrderTexts(t *testing.T) {
+	s := start(t)
+	delivered := s.order(t, s.addOne(t, "available").ID, stepsTo["delivered"]...)
+	path := orderPath(delivered.ID)
+	for _, step := range []struct {
+		patch, reference, note string
+		changed                bool
+	}{
+		{`{"reference":"A | 1","note":"left\near"}`, `"A | 1"`, `"left\near"`, true},
+		{`{"note":"left\near","x":1}`, `"A | 1"`, `"left\near"`, false},
+		{`{"note":null}`, `"A | 1"`, `null`, true},
+		{`{"note":null}`, `"A | 1"`, `null`, false},
+	} {
+		before := s.do(t, call{path: path}).header.Get("ETag")
+		s.clock.advance(time.Second)
+		got := s.do(t, patch(path, step.patch))
+		read[animalstore.Order](t, got, 200)
+		if want := fmt.Sprintf(`"status":"delivered","reference":%s,"note":%s,"createdAt"`, step.reference, step.note); !strings.Contains(string(got.body), want) {
+			t.Errorf("PATCH %s: got %v, want %s", step.patch, got, want)
+		}
+		if changed := got.header.Get("ETag") != before; changed != step.changed {
+			t.Errorf("PATCH %s: it changed: %t, want %t", step.patch, changed, step.changed)
+		}
+	}
+	other := s.order(t, s.addOne(t, "available").ID)
+	for query, want := range map[string][]int64{"reference=A+%7C+1": {delivered.ID}, "reference=a+%7C+1": {}, "status=delivered,placed&sort=oldest": {delivered.ID, other.ID}} {
+		if got := idsIn(t, s.do(t, call{path: "/v1/store/orders?" + query})); !slices.Equal(got, want) {
+			t.Errorf("%s: got orders %d, want %d", query, got, want)
+		}
 	}
 }
 
@@ -246,6 +281,12 @@ func TestRefusals(t *testing.T) {
 		{"POST order: another body", retried("/v1/store/orders", `{"petId":1}`, "used"), 422, "idempotency_key_reused"},
 		{"POST pet: another body", retried("/v1/pets", `{"name":"Max","categoryId":7}`, "used"), 422, "idempotency_key_reused"},
 		{"PATCH order: nothing", patch(order, `{}`), 400, "validation_failed"},
+		{"POST order: an empty reference", post("/v1/store/orders", `{"petId":1,"reference":""}`), 400, "validation_failed"},
+		{"POST order: a long reference", post("/v1/store/orders", `{"petId":1,"reference":"`+strings.Repeat("x", 101)+`"}`), 400, "validation_failed"},
+		{"POST order: a note that is no text", post("/v1/store/orders", `{"petId":1,"note":1}`), 400, "validation_failed"},
+		{"PATCH order: an empty note", patch(order, `{"note":""}`), 400, "validation_failed"},
+		{"PATCH order: a long note", patch(order, `{"status":"approved","note":"`+strings.Repeat("x", 1001)+`"}`), 400, "validation_failed"},
+		{"PATCH order: a note too far", patch(order, `{"status":"delivered","note":"x"}`), 409, "invalid_transition"},
 		{"PATCH order: null", patch(order, `{"status":null}`), 400, "validation_failed"},
 		{"PATCH order: a status of pets", patch(order, `{"status":"sold"}`), 400, "validation_failed"},
 		{"PATCH order: too far", patch(order, `{"status":"delivered"}`), 409, "invalid_transition"},

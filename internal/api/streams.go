@@ -47,7 +47,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) 
 	}
 	began := time.Now()
 	defer func() { r.waited += time.Since(began) }()
-	st := &stream{server: s, w: w, r: r, control: http.NewResponseController(w), reader: reader, view: r.view(), ended: f.ended}
+	st := &stream{server: s, w: w, r: r, control: http.NewResponseController(w), reader: reader, ended: f.ended}
 	st.control.SetReadDeadline(time.Time{}) // otherwise net/http would treat the client as gone
 	if st.begin(start) && st.send(messages) {
 		st.run(more)
@@ -62,7 +62,6 @@ type stream struct {
 	r       *request
 	control *http.ResponseController
 	reader  *events.Reader
-	view    events.View
 	ended   <-chan struct{}
 	sent    int64 // the last id that the client knows of
 }
@@ -95,7 +94,7 @@ func (st *stream) run(more bool) {
 		case <-next:
 		case <-retry:
 		}
-		var messages []*events.Message
+		var messages []events.Message
 		var err error
 		st.r.restartClock()
 		messages, more, err = st.reader.Read(st.r.Context(), streamBatch)
@@ -147,18 +146,18 @@ func (st *stream) comment() bool {
 	return st.write(append(b, '\n'))
 }
 
-func (st *stream) send(messages []*events.Message) bool {
+func (st *stream) send(messages []events.Message) bool {
 	if len(messages) == 0 {
 		return true
 	}
 	st.sent = messages[len(messages)-1].ID
 	if len(messages) == 1 {
-		return st.write(messages[0].Frame(st.view))
+		return st.write(messages[0].Frame())
 	}
 	// net/http would send 2 KiB at a time, each with a system call.
 	var piece []byte
 	for _, m := range messages {
-		frame := m.Frame(st.view)
+		frame := m.Frame()
 		if len(piece) > 0 && len(piece)+len(frame) > maxPiece {
 			if !st.write(piece) {
 				return false

@@ -135,7 +135,8 @@ func TestStream(t *testing.T) {
 		}
 	}
 	all.res.Body.Close()
-	st := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*&limit=0&wait=99"}) // which mean nothing here
+	// limit, wait and an empty Last-Event-ID mean nothing here.
+	st := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*&limit=0&wait=99", header: http.Header{"Last-Event-Id": {""}}})
 	first, err := st.block()
 	if err != nil || st.lastID == "" || first["data"] != "" {
 		t.Fatalf("got %v, %v first, want the position", first, err)
@@ -241,8 +242,18 @@ func TestStreamEndsWithItsKey(t *testing.T) {
 		{"no longer an admin", func(t *testing.T, s *service, id int64) {
 			s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), body: `{"permissions":["read"]}`, key: s.admin}).want(t, 200, "")
 		}},
+		{"suspended", func(t *testing.T, s *service, id int64) {
+			s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), body: `{"suspended":true}`, key: s.admin}).want(t, 200, "")
+		}},
+		{"kept to a network", func(t *testing.T, s *service, id int64) {
+			s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), body: `{"networks":["203.0.113.0/24"]}`, key: s.admin}).want(t, 200, "")
+		}},
 		{"its secret replaced", func(t *testing.T, s *service, id int64) {
 			s.do(t, call{method: "POST", path: fmt.Sprintf("/v1/keys/%d/rotate", id), body: `{"graceSeconds":0}`, key: s.admin}).want(t, 200, "")
+		}},
+		{"the grace period of its secret over", func(t *testing.T, s *service, id int64) {
+			s.do(t, call{method: "POST", path: fmt.Sprintf("/v1/keys/%d/rotate", id), body: `{"graceSeconds":5}`, key: s.admin}).want(t, 200, "")
+			s.clock.advance(6 * time.Second)
 		}},
 		{"expired", func(t *testing.T, s *service, id int64) { s.clock.advance(20 * time.Second) }},
 	} {

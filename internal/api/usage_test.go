@@ -25,7 +25,8 @@ func (a response) hours(t testing.TB) []hour {
 	return hours
 }
 
-// TestUsage: usage by hour, newest first, including the request that asks for it.
+// TestUsage: usage by hour, newest first, including the request that asks for it. Reading it
+// writes nothing.
 func TestUsage(t *testing.T) {
 	s := start(t)
 	secret, id := s.with(t, readWrite, func(k *animalstore.NewKey) { k.Limits = animalstore.Limits{PerMinute: 5, PerDay: 1_000} })
@@ -48,6 +49,9 @@ func TestUsage(t *testing.T) {
 	}
 	if got := got.header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("Cache-Control: got %q, want no-store", got)
+	}
+	if n := s.db.called()["SaveUsage"]; n != 0 {
+		t.Errorf("usage was saved %d times, want never", n)
 	}
 	t.Run("as an admin sees it", func(t *testing.T) {
 		if got := s.asAdmin(t, "GET", keyPath(id, "/usage"), "").hours(t); !slices.Equal(got, want) {

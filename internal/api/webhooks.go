@@ -108,7 +108,7 @@ func (s *Server) rotateWebhook(w http.ResponseWriter, r *request) error {
 	until := animalstore.At(s.now().Add(grace))
 	webhook, err := s.db.RotateWebhook(r.Context(), id, secret, until, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
 	if err != nil {
-		return webhookKind.notFound(err, id)
+		return webhookKind.notFound(err)
 	}
 	return writeSecret(w, http.StatusOK, webhookWithSecret{webhook, secret})
 }
@@ -139,7 +139,7 @@ func (s *Server) pingWebhook(w http.ResponseWriter, r *request) error {
 	}
 	delivery, err := s.db.PingWebhook(r.Context(), id, cmp.Or(eventType, animalstore.WebhookPing), animalstore.At(s.now()))
 	if err != nil {
-		return webhookKind.notFound(err, id)
+		return webhookKind.notFound(err)
 	}
 	return writeJSON(w, http.StatusAccepted, delivery)
 }
@@ -162,7 +162,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *request) error {
 	}
 	all, err := s.db.Deliveries(r.Context(), query)
 	if err != nil {
-		return webhookKind.notFound(err, query.WebhookID)
+		return webhookKind.notFound(err)
 	}
 	return writePage(w, r, q, all, func(d *animalstore.Delivery) int64 { return d.ID })
 }
@@ -175,7 +175,7 @@ func (s *Server) getDelivery(w http.ResponseWriter, r *request) error {
 	}
 	delivery, err := s.db.Delivery(r.Context(), webhookID, id)
 	if err != nil {
-		return deliveryKind.notFound(err, id)
+		return deliveryKind.notFound(err)
 	}
 	return writeResource(w, r, http.StatusOK, delivery)
 }
@@ -201,7 +201,7 @@ func (s *Server) retryDelivery(w http.ResponseWriter, r *request) error {
 	}
 	delivery, err := s.db.RetryDelivery(r.Context(), webhookID, id, animalstore.At(s.now()))
 	if err != nil {
-		return deliveryKind.notFound(err, id)
+		return deliveryKind.notFound(err)
 	}
 	return writeJSON(w, http.StatusAccepted, delivery)
 }
@@ -222,7 +222,7 @@ func (s *Server) retryDeliveries(w http.ResponseWriter, r *request) error {
 	}
 	retried, err := db.RetryAll(r.Context(), s.db, db.RetryQuery{WebhookID: id, DeliveryRetry: which}, now)
 	if err != nil {
-		return webhookKind.notFound(err, id)
+		return webhookKind.notFound(err)
 	}
 	return writeJSON(w, http.StatusAccepted, animalstore.RetriedDeliveries{Deliveries: retried})
 }

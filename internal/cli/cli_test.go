@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +44,46 @@ func TestEnvironment(t *testing.T) {
 	cmd, _, _ = newCommand()
 	if err := ReadEnvironment(cmd); err == nil || !strings.Contains(err.Error(), "ANIMALSTORE_COLOUR") {
 		t.Errorf("got %v, want an error about ANIMALSTORE_COLOUR", err)
+	}
+}
+
+// TestEnvironmentFile: a variable with _FILE names a file with the value, and takes
+// precedence over the variable itself, but not over a flag.
+func TestEnvironmentFile(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"red": "red\n", "blue": "blue\r\n", "empty": "\n", "pink": "pink"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o400); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		name, variable, file string
+		args                 []string
+		want                 colour
+	}{
+		{"a file", "", "red", nil, "red"},
+		{"CRLF", "", "blue", nil, "blue"},
+		{"a file and the variable", "green", "red", nil, "red"},
+		{"a file and a flag", "", "red", []string{"--colour", "green"}, "green"},
+		{"a missing file and a flag", "", "missing", []string{"--colour", "green"}, "green"},
+		{"an empty file", "green", "empty", nil, ""},
+		{"a missing file", "green", "missing", nil, ""},
+		{"a wrong value", "", "pink", nil, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("ANIMALSTORE_COLOUR_FILE", filepath.Join(dir, test.file))
+			if test.variable != "" {
+				t.Setenv("ANIMALSTORE_COLOUR", test.variable)
+			}
+			cmd, paint, _ := newCommand()
+			if err := cmd.ParseFlags(test.args); err != nil {
+				t.Fatal(err)
+			}
+			err := ReadEnvironment(cmd)
+			if *paint != test.want || (test.want == "") != errors.As(err, new(UsageError)) {
+				t.Errorf("got %q and error %v, want %q", *paint, err, test.want)
+			}
+		})
 	}
 }
 

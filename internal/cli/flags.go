@@ -4,7 +4,9 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -22,13 +24,37 @@ func Variable(flag string) string {
 	return "ANIMALSTORE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// LookupEnvironment returns the value of an environment variable: the content of the file
+// that NAME_FILE names, or else NAME itself. Secrets in files stay out of the process's
+// environment, which its children and crash reports can see. The file takes precedence,
+// because an image or a package may set NAME.
+func LookupEnvironment(name string) (value string, ok bool, err error) {
+	file := os.Getenv(name + "_FILE")
+	if file == "" {
+		value, ok = os.LookupEnv(name)
+		return value, ok, nil
+	}
+	content, err := os.ReadFile(file)
+	if err == nil && len(bytes.TrimSpace(content)) == 0 {
+		err = fmt.Errorf("%s is empty", file)
+	}
+	if err != nil {
+		return "", false, Usagef("the environment variable %s_FILE: %w", name, err)
+	}
+	return strings.TrimRight(string(content), "\r\n"), true, nil
+}
+
 // ReadEnvironment sets flags that were not given from the environment.
 func ReadEnvironment(cmd *cobra.Command) error {
 	var err error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed || err != nil {
+			return
+		}
 		name := Variable(f.Name)
-		value, ok := os.LookupEnv(name)
-		if f.Changed || !ok || err != nil {
+		value, ok, e := LookupEnvironment(name)
+		if !ok {
+			err = e
 			return
 		}
 		if e := cmd.Flags().Set(f.Name, value); e != nil {

@@ -27,7 +27,10 @@ var loadAssets = sync.OnceValue(func() *assets {
 		{"console.css", "text/css; charset=utf-8"},
 		{"console.js", "text/javascript; charset=utf-8"},
 		{"find.js", "text/javascript; charset=utf-8"},
-		{"photos.js", "text/javascript; charset=utf-8"},
+		{"import.js", "text/javascript; charset=utf-8"},
+		{"marks.js", "text/javascript; charset=utf-8"},
+		{"drop.js", "text/javascript; charset=utf-8"},
+		{"upload.js", "text/javascript; charset=utf-8"},
 		{"stream.js", "text/javascript; charset=utf-8"},
 	} {
 		body, err := web.ReadFile("web/" + file.name)

@@ -23,7 +23,7 @@ func (v *visit) listCategories() error {
 }
 
 func (v *visit) showCategories(status int, id, name string, wrong formError) error {
-	if !v.may(read) {
+	if !v.may(petsRead) {
 		v.show(problem{Status: status, Heading: "That isn’t possible", Message: wrong.Message})
 		return nil
 	}
@@ -66,7 +66,7 @@ func (v *visit) addCategory() error {
 func (v *visit) addCategoryWithoutID(name string) error {
 	err := animalstore.ValidateName(name)
 	all := &categories{}
-	if err == nil && v.may(read) {
+	if err == nil && v.may(petsRead) {
 		if all, err = v.readCategories(); err == nil {
 			err = v.readUntilNamed(all, strings.TrimSpace(name))
 		}
@@ -75,7 +75,7 @@ func (v *visit) addCategoryWithoutID(name string) error {
 	case err != nil:
 	case len(all.named(strings.TrimSpace(name))) > 0:
 		return v.goTo("/console/categories", "unchanged")
-	case all.More() || !v.may(read): // not all are known
+	case all.More() || !v.may(petsRead): // not all are known
 		err = badField("id", "enter an id that no category has yet: there are too many categories to choose one for you")
 	default:
 		_, err = v.addNamedCategory(name, all)
@@ -96,7 +96,7 @@ type categoryPage struct {
 	ETag      string
 	Problem   formError
 	Conflicts []conflict
-	feed
+	history
 }
 
 // Label is what forms show for the category.
@@ -109,7 +109,7 @@ func (v *visit) showCategory() error {
 		return err
 	}
 	p := categoryPage{Category: category, Name: category.Name, ETag: etag}
-	if p.feed, err = v.historyOf("category", category.ID, false); err != nil {
+	if p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("category", category.ID)}); err != nil {
 		return err
 	}
 	return v.renderCategory(http.StatusOK, p)
@@ -132,7 +132,7 @@ func (v *visit) renameCategory() error {
 		return v.goTo(v.r.URL.Path, "saved")
 	}
 	message, status, fixable := formProblem(err)
-	if !fixable && !isStale(err) || !v.may(read) {
+	if !fixable && !isStale(err) || !v.may(petsRead) {
 		return err
 	}
 	category, etag, err := readTagged(v, v.api.GetCategory)

@@ -17,8 +17,6 @@ const (
 	listedCategories = 100
 	// categoryCalls is how often a name is looked for: in a thousand categories.
 	categoryCalls = 10
-	// categoryLookups is how many categories of a list of pets are looked up one by one.
-	categoryLookups = 3
 	// labelLength is how many code points of a name a label shows.
 	labelLength = 60
 )

@@ -47,7 +47,7 @@ func TestCategoriesByName(t *testing.T) {
 			t.Errorf("%q: got the category %d (%v), want %d", text, pet.CategoryID, err, want)
 		}
 		// The form shows the category in a way that changes nothing when it is sent.
-		b.post(path, b.get(path).form(t, path, "name", "Max")).wantMoved(t, text, path).wantDone(t, "saved")
+		b.post(path, b.get(path+"/edit").form(t, path, "name", "Max")).wantMoved(t, text, path).wantDone(t, "saved")
 		if pet, err = s.db.Pet(t.Context(), id); err != nil || pet.CategoryID != want || pet.Name != "Max" {
 			t.Errorf("%q, changed: got %+v (%v), want the category %d", text, pet, err, want)
 		}
@@ -97,10 +97,10 @@ func TestNewCategory(t *testing.T) {
 	}
 	b.get("/console/pets/1").want(t, "the pet", http.StatusOK, "<bdi>Fish &amp; &lt;Co&gt;</bdi>")
 	// The form of a pet that exists does the same.
-	change := b.post("/console/pets/1", b.get("/console/pets/1").form(t, "/console/pets/1", "category", "Reptiles"))
+	change := b.post("/console/pets/1", b.get("/console/pets/1/edit").form(t, "/console/pets/1", "category", "Reptiles"))
 	change.want(t, "change to a new name", http.StatusBadRequest, "newCategory")
 	b.post("/console/pets/1", change.form(t, "/console/pets/1", "newCategory", "Reptiles")).wantMoved(t, "ticked", "/console/pets/1").wantDone(t, "saved")
-	b.get("/console/pets/1").want(t, "the pet", http.StatusOK, `value="Reptiles (4)"`)
+	b.get("/console/pets/1/edit").want(t, "the pet", http.StatusOK, `value="Reptiles (4)"`)
 
 	// And so does the page of the categories, without asking for a number.
 	add := b.get("/console/categories").form(t, "/console/categories", "name", "Birds")

@@ -13,8 +13,11 @@ package console
 import (
 	"context"
 	"embed"
+	"html/template"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"animalstore"
@@ -54,6 +57,10 @@ type Server interface {
 	// ChargeAddress charges a request to the address it comes from. It returns an error
 	// over the limit, and then how many seconds to wait.
 	ChargeAddress(r *http.Request) (retryAfter int64, err error)
+	// PetETag returns the ETag of a pet in a list, which has one only for the whole page.
+	PetETag(pet animalstore.Pet) string
+	// OrderETag is the same of an order.
+	OrderETag(order animalstore.Order) string
 	// IsHTTPS reports whether the browser uses HTTPS, possibly only to a proxy.
 	IsHTTPS(r *http.Request) bool
 }
@@ -77,6 +84,8 @@ type Console struct {
 	assets *assets
 	mux    *http.ServeMux
 	origin *http.CrossOriginProtection
+	parsed sync.Once
+	pages  map[string]*template.Template // see templates
 }
 
 // New returns the console of a server.
@@ -105,7 +114,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	if r.URL.Path != streamPath && !strings.HasPrefix(r.URL.Path, photosPath) {
+	if !slices.ContainsFunc(slowPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }) {
 		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)

@@ -28,6 +28,7 @@ type eventRow struct {
 	Summary []detail // what the resource looked like then, in a few words
 	By      string   // who made it
 	ByPath  string   // of the page about that key; "" if there is none
+	petID   int64    // of the pet that its subject belongs to; 0 if there is none
 }
 
 // detail is a word about an event.
@@ -39,19 +40,21 @@ type detail struct {
 // Day is when it happened, in UTC. The script groups by the reader's days.
 func (r eventRow) Day() string { return r.Time.UTC().Format("Monday, 2 January 2006") }
 
+// SubjectName is the subject as people write it, such as "pet 17".
+func (r eventRow) SubjectName() string { return strings.Replace(r.Subject, "/", " ", 1) }
+
 // feed is a table of events.
 type feed struct {
 	Rows    []eventRow // newest first
 	Type    string     // the filters
 	Subject string
+	Pet     int64            // its events, and those of its photos and orders; 0: of all
 	Start   animalstore.Time // nothing before
 	After   int64            // follow from here; 0: there are newer events than these
 	Follow  string           // the types to follow, separated by commas
 	Older   string           // the page of older events; "" if these are the oldest
 
 	Requests bool // show the ids of requests too
-
-	names map[int64]string // of keys, by id
 }
 
 type eventsPage struct {
@@ -68,6 +71,10 @@ func (v *visit) listEvents() error {
 	query := v.r.URL.Query()
 	p := eventsPage{frame: v.c.frame(v, "Events"), Types: v.eventChoices()}
 	p.Type, p.Subject, p.Requests = query.Get("type"), strings.TrimSpace(query.Get("subject")), v.may(admin)
+	var err error
+	if p.Pet, err = eventID(query, "pet"); err != nil {
+		return err
+	}
 	before, err := eventID(query, "before")
 	if err != nil {
 		return err
@@ -98,7 +105,7 @@ func (v *visit) listEvents() error {
 	if err != nil {
 		return err
 	}
-	if err := v.nameActors(&p.feed); err != nil {
+	if err := v.unlinkGone(p.feed.Rows); err != nil {
 		return err
 	}
 	return v.render(http.StatusOK, "events", p)
@@ -138,28 +145,31 @@ func badParameter(name, want string) error {
 
 // pageAt is the address of a page with the same filters.
 func (f feed) pageAt(direction string, id int64) string {
-	since, at := "", ""
+	since, at, pet := "", "", ""
+	if f.Pet > 0 {
+		pet = strconv.FormatInt(f.Pet, 10)
+	}
 	if !f.Start.IsZero() {
 		since = f.Start.UTC().Format(rfc3339Milli)
 	}
 	if id > 0 {
 		at = strconv.FormatInt(id, 10)
 	}
-	return withQuery("/console/events", "type", f.Type, "subject", f.Subject, "since", since, direction, at)
+	return withQuery("/console/events", "type", f.Type, "subject", f.Subject, "pet", pet, "since", since, direction, at)
 }
 
 // Latest is the address of the newest events with the same filters.
 func (f feed) Latest() string { return f.pageAt("", 0) }
 
 func (f *feed) options() client.EventsOptions {
-	return client.EventsOptions{Types: animalstore.EventPatterns(f.Type), Subject: f.Subject}
+	return client.EventsOptions{Types: animalstore.EventPatterns(f.Type), Subject: f.Subject, PetID: f.Pet}
 }
 
 // readLatest reads the newest events, to be followed from there. Of events that match a
 // filter, the newest may be long ago: they are followed from the newest of all.
 func (v *visit) readLatest(f *feed, calls, rows int) error {
 	f.Follow = v.typesOf(f.Type)
-	if f.Type == "" && f.Subject == "" {
+	if f.Type == "" && f.Subject == "" && f.Pet == 0 {
 		var err error
 		if f.After, err = v.readOlder(f, 0, calls, rows); err != nil || f.After != 0 {
 			return err
@@ -188,7 +198,7 @@ func (v *visit) readOlder(f *feed, before int64, calls, rows int) (first int64, 
 		if len(kept) < len(events) {
 			next = 0 // all others are older
 		}
-		f.Rows = append(f.Rows, rowsOf(kept)...)
+		f.Rows = append(f.Rows, v.namedRows(kept)...)
 		o.Before, o.Newest = next, false
 		if next == 0 {
 			break
@@ -223,7 +233,7 @@ func (v *visit) readNewer(f *feed, after int64) (newer string, atEnd bool, err e
 		o.After = next
 	}
 	slices.Reverse(events)
-	f.Rows = rowsOf(events)
+	f.Rows = v.namedRows(events)
 	return f.pageAt("after", max(o.After, newestOf(events))), atEnd, nil
 }
 
@@ -243,7 +253,7 @@ func (v *visit) typesOf(filter string) string {
 	}
 	var names []string
 	for _, t := range types {
-		if !t.AdminOnly() || v.may(admin) {
+		if v.key.Permissions.Allows(t.Permission()) {
 			names = append(names, string(t))
 		}
 	}
@@ -254,7 +264,7 @@ func (v *visit) typesOf(filter string) string {
 func (v *visit) eventChoices() (all []string) {
 	last := ""
 	for _, t := range animalstore.EventTypes {
-		if t.AdminOnly() && !v.may(admin) {
+		if !v.key.Permissions.Allows(t.Permission()) {
 			continue
 		}
 		if r := t.Resource(); r != last {
@@ -264,19 +274,6 @@ func (v *visit) eventChoices() (all []string) {
 		all = append(all, string(t))
 	}
 	return all
-}
-
-// historyOf returns the events of a resource that are kept. If live, new ones are added.
-func (v *visit) historyOf(resource string, id int64, live bool) (feed, error) {
-	f := feed{Subject: animalstore.EventSubject(resource, id)}
-	newest, err := v.readOlder(&f, 0, 1, eventRows)
-	if err != nil {
-		return f, err
-	}
-	if live {
-		f.After, f.Follow = newest, v.typesOf(resource+".*")
-	}
-	return f, v.nameActors(&f)
 }
 
 // streamChecks is how often a stream looks whether its session has ended. The API ends
@@ -311,8 +308,8 @@ func (v *visit) streamEvents() error {
 		in.Header["Last-Event-Id"] = last
 	}
 	in.Proto, in.ProtoMajor, in.ProtoMinor = v.r.Proto, v.r.ProtoMajor, v.r.ProtoMinor
-	t := &transport{server: v.c.Server, browser: v.r, secret: &v.secret}
-	t.server.ServeAPI(v.w, t.incoming(in), t.secret)
+	t := v.c.callAPI(v.r, &v.secret, nil)
+	t.API.ServeHTTP(v.w, t.Incoming(in))
 	return nil
 }
 
@@ -326,13 +323,22 @@ func rowsOf(events []animalstore.Event) []eventRow {
 		if json.Unmarshal(e.Data, &data) != nil {
 			data = eventData{}
 		}
-		rows[i] = eventRow{Event: e, Summary: data.summary()}
+		rows[i] = eventRow{Event: e, Summary: data.summary(), petID: data.PetID}
 		if strings.HasSuffix(string(e.Type), ".deleted") {
 			removed[e.Subject] = true
 		}
 		if !removed[e.Subject] {
 			rows[i].Path = subjectPath(e.Subject, data)
 		}
+	}
+	return rows
+}
+
+// namedRows are the rows of events, with who made each.
+func (v *visit) namedRows(events []animalstore.Event) []eventRow {
+	rows := rowsOf(events)
+	for i := range rows {
+		v.nameActor(&rows[i])
 	}
 	return rows
 }

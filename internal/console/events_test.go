@@ -30,27 +30,27 @@ func TestEvents(t *testing.T) {
 	admin.post("/console/orders", pet.form(t, "/console/orders"))
 
 	p := admin.get("/console/events")
-	p.want(t, "the feed", http.StatusOK, "pet.created", "order.created", "pet.updated", "key.created", `<a href="/console/pets/1">pet/1</a>`, "<bdi>Rex &lt;b&gt;</bdi>, <bdi>available</bdi>", `<tr class="day"><th colspan="6" scope="rowgroup">`)
+	p.want(t, "the feed", http.StatusOK, "pet.created", "order.created", "pet.updated", "key.created", `<a class="whole" href="/console/pets/1">pet 1</a>`, "<bdi>Rex &lt;b&gt;</bdi>, <bdi>available</bdi>", `<tr class="day"><th colspan="5" scope="rowgroup">`)
 	for filter, hidden := range map[string][]string{
 		"type=pet.*": {"order.created", "key.created"}, "subject=pet%2F1": {"order.created", "key.created"}, "type=pet.updated&subject=pet%2F1": {"pet.created"},
 	} {
 		p = admin.get("/console/events?" + filter)
-		p.want(t, filter, http.StatusOK, "<td>pet.updated</td>")
+		p.want(t, filter, http.StatusOK, "Pet changed</td>")
 		for _, other := range hidden {
-			if strings.Contains(p.body, "<td>"+other+"</td>") {
+			if strings.Contains(p.body, `title="`+other+`"`) {
 				t.Errorf("%s: the filtered feed has %s:\n%s", filter, other, p.body)
 			}
 		}
 	}
 	p = reader.get("/console/events")
-	p.want(t, "as a reader", http.StatusOK, "<td>pet.created</td>")
+	p.want(t, "as a reader", http.StatusOK, "Pet added</td>")
 	for _, hidden := range []string{"key.created", "/console/keys", "webhook"} {
 		if strings.Contains(p.body, hidden) {
 			t.Errorf("a reader sees %q:\n%s", hidden, p.body)
 		}
 	}
-	admin.get("/console").want(t, "the overview", http.StatusOK, "<td>order.created</td>", "data-after=")
-	admin.get("/console/pets/1").want(t, "the history", http.StatusOK, "<td>pet.created</td>", "<td>pet.updated</td>", `data-subject="pet/1"`)
+	admin.get("/console").want(t, "the overview", http.StatusOK, `<td title="order.created">Order placed</td>`, "data-after=")
+	admin.get("/console/pets/1").want(t, "the history", http.StatusOK, `title="pet.created">Pet added`, `title="pet.updated">Pet changed`, "<bdi>available</bdi> → <bdi>pending</bdi>")
 	for i := range 120 {
 		s.pet(fmt.Sprint("pet ", i))
 	}
@@ -60,7 +60,7 @@ func TestEvents(t *testing.T) {
 }
 
 var (
-	rowID     = regexp.MustCompile(`<tr><td>(\d+)</td>`)
+	rowID     = regexp.MustCompile(`<tr data-id="(\d+)">`)
 	pagerLink = map[string]*regexp.Regexp{
 		"prev": regexp.MustCompile(`rel="prev" href="([^"]*)">`),
 		"next": regexp.MustCompile(`rel="next" href="([^"]+)">`), // one that is hidden has more
@@ -143,7 +143,7 @@ func TestStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.AddCookie(&http.Cookie{Name: "animalstore_session", Value: b.cookie})
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := b.s.http.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,5 +169,46 @@ func TestStream(t *testing.T) {
 	}
 	if err := lines.Err(); err != nil {
 		t.Errorf("after signing out: got %v, want the end", err)
+	}
+}
+
+// TestLinksToWhatIsGone: a page of events from before a removal doesn't link to what was
+// removed, and links to what wasn't.
+func TestLinksToWhatIsGone(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(everything)
+	kept, removed := s.pet("Rex"), s.pet("Tom")
+	s.photo(kept.ID)
+	s.photo(kept.ID)
+	s.photo(removed.ID)
+	if err := s.db.DeletePhoto(t.Context(), 2, func(*animalstore.Photo) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	s.webhook()
+	order := s.order(removed.ID)
+	before := b.get("/console/events").body
+	form := b.get("/console/orders/1").form(t, fmt.Sprint("/console/orders/", order.ID), "status", "cancelled")
+	b.post("/console/orders/1", form).wantMoved(t, "cancel", "/console/orders/1")
+	newest := regexpFind(t, before, `<tr data-id="([0-9]+)">`)
+	if err := s.db.DeletePet(t.Context(), removed.ID, func(*animalstore.Pet, bool) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.db.DeleteWebhook(t.Context(), 1, func(*animalstore.Webhook) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []string{"/console/pets/2", "/console/photos/3/", "/console/webhooks/1"} {
+		if !strings.Contains(before, `href="`+link) {
+			t.Errorf("before the removal there is no link to %s", link)
+		}
+	}
+	page := b.get("/console/events?before=" + newest).body
+	for link, want := range map[string]bool{
+		"/console/pets/1\"": true, "/console/pets/2\"": false, "/console/photos/1/": true, "/console/photos/2/": false, "/console/photos/3/": false,
+		"/console/orders/1\"": true, "/console/webhooks/1\"": false,
+	} {
+		if got := strings.Contains(page, `href="`+link); got != want {
+			t.Errorf("a link to %s: %t, want %t", link, got, want)
+		}
 	}
 }

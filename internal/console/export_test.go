@@ -5,7 +5,7 @@ import "animalstore"
 // Route is a page or an action, for tests that go through all of them.
 type Route struct {
 	Pattern string
-	Needs   animalstore.Permissions
+	Needs   animalstore.Permissions // one of these; 0: none
 }
 
 // Routes returns every page and action for somebody who is signed in, except the overview.

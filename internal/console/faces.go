@@ -3,7 +3,6 @@ package console
 import (
 	"hash/fnv"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,9 +16,6 @@ import (
 const (
 	// listedPhotos is how many photos one call lists.
 	listedPhotos = 100
-	// photoCalls is how many calls look for the first photos of the pets in a list. A pet
-	// has at most ten, so a full first call covers at least half of a page.
-	photoCalls = 2
 	// tones is how many colours placeholders have. The stylesheet names them.
 	tones = 8
 	// maxInitial is how many code points an initial may have: more than any emoji.
@@ -69,27 +65,22 @@ func shorten(text string, limit int) string {
 	return text
 }
 
-// firstPhotos returns the oldest photo of each of these pets that has one.
+// firstPhotos returns the oldest photo of each of these pets that has one, with one call. If
+// they have more photos than one call lists, the pets with the newest photos have none here.
 func (v *visit) firstPhotos(petIDs []int64) (map[int64]animalstore.Photo, error) {
-	first, missing := map[int64]animalstore.Photo{}, slices.Clone(petIDs)
-	for calls := 0; calls < photoCalls && len(missing) > 0; calls++ {
-		photos, next, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Photo, error] {
-			return v.api.ListPhotos(v.r.Context(), client.PhotoQuery{PetIDs: missing, PageSize: listedPhotos}, options...)
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range photos {
-			if _, known := first[p.PetID]; !known {
-				first[p.PetID] = p
-			}
-		}
-		if next == "" {
-			break
-		}
-		missing = slices.DeleteFunc(missing, func(id int64) bool { _, known := first[id]; return known })
+	first := map[int64]animalstore.Photo{}
+	if len(petIDs) == 0 {
+		return first, nil
 	}
-	return first, nil
+	photos, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Photo, error] {
+		return v.api.ListPhotos(v.r.Context(), client.PhotoQuery{PetIDs: petIDs, PageSize: listedPhotos}, options...)
+	})
+	for _, p := range photos {
+		if _, known := first[p.PetID]; !known {
+			first[p.PetID] = p
+		}
+	}
+	return first, err
 }
 
 // imagePath is where browsers load an image, which they cache permanently. It contains the

@@ -18,37 +18,27 @@ const (
 	matchRows = 8
 )
 
-// findText is the text in the search box.
+// findText is the text in the search box. People write an id as #17.
 func findText(r *http.Request) (string, error) {
-	text := strings.TrimSpace(r.URL.Query().Get("find"))
+	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(r.URL.Query().Get("find")), "#"))
 	switch {
 	case !utf8.ValidString(text):
 		return "", badField("", "the search isn’t valid text")
 	case utf8.RuneCountInString(text) > maxFind:
-		return "", badField("", "search for at most "+number(maxFind)+" characters: the beginning of a name is enough")
+		return "", badField("", "search for at most "+number(maxFind)+" characters: the beginning of a word is enough")
 	}
 	return text, nil
 }
 
-// petWithNumber returns the pet whose id was typed. It makes no call if the text isn't a
-// number.
-func (v *visit) petWithNumber(text string) (pet animalstore.Pet, found bool, err error) {
-	id, err := parseInteger(text)
-	if err != nil {
-		return pet, false, nil
-	}
-	pet, err = v.api.FindPet(v.r.Context(), id)
-	if codeOf(err) == animalstore.PetNotFound {
-		return pet, false, nil
-	}
-	return pet, err == nil, err
-}
-
 // match is a pet that is suggested.
 type match struct {
-	ID     int64                 `json:"id"`
-	Name   string                `json:"name"`
-	Status animalstore.PetStatus `json:"status"`
+	ID        int64                 `json:"id"`
+	Name      string                `json:"name"`
+	Status    animalstore.PetStatus `json:"status"`
+	Category  string                `json:"category"`
+	Thumbnail string                `json:"thumbnail,omitempty"`
+	Initial   string                `json:"initial,omitempty"`
+	Tone      int                   `json:"tone"`
 }
 
 // suggestPets serves GET /console/find: the first pets that match, as JSON for the script
@@ -64,13 +54,15 @@ func (v *visit) suggestPets() error {
 		}
 		return nil
 	}
-	matches := []match{}
-	numbered, found, err := v.petWithNumber(text)
-	if err != nil {
-		return err
-	}
-	if found {
-		matches = append(matches, match{numbered.ID, numbered.Name, numbered.Status})
+	var found []animalstore.Pet
+	if id, err := parseInteger(text); err == nil {
+		pet, err := v.api.FindPet(v.r.Context(), id)
+		switch {
+		case err == nil:
+			found = append(found, pet)
+		case codeOf(err) != animalstore.PetNotFound:
+			return err
+		}
 	}
 	pets, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
 		return v.api.ListPets(v.r.Context(), client.PetQuery{Name: text, PageSize: matchRows}, options...)
@@ -79,8 +71,27 @@ func (v *visit) suggestPets() error {
 		return err
 	}
 	for _, pet := range pets {
-		if !found || pet.ID != numbered.ID {
-			matches = append(matches, match{pet.ID, pet.Name, pet.Status})
+		if len(found) == 0 || pet.ID != found[0].ID {
+			found = append(found, pet)
+		}
+	}
+	return v.writeMatches(found)
+}
+
+// writeMatches adds the pictures and categories of pets that were found.
+func (v *visit) writeMatches(pets []animalstore.Pet) error {
+	matches := []match{}
+	if len(pets) > 0 {
+		known, err := v.readCategories()
+		if err != nil {
+			return err
+		}
+		rows, err := v.petRows(pets, known)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			matches = append(matches, match{r.ID, r.Name, r.Status, r.Category, r.Face.Thumbnail, r.Face.Initial, r.Face.Tone})
 		}
 	}
 	v.writeJSON(matches)

@@ -14,7 +14,7 @@ import (
 
 const findBox = `<form class="find" role="search" method="get" action="/console/pets">`
 
-var petLink = regexp.MustCompile(`<a class="pet" href="/console/pets/[0-9]+">.*?<span class="clamp"><bdi>([^<]*)</bdi>`)
+var petLink = regexp.MustCompile(`<a class="pet whole" href="/console/pets/[0-9]+">.*?<span class="clamp"><bdi>([^<]*)</bdi>`)
 
 // TestFind: the box on every page finds a pet by its id, or pets by how their names begin,
 // without JavaScript.
@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 		return names
 	}
 	for text, want := range map[string]string{
-		"rex": "[Rex rexona]", " REX ": "[Rex rexona]", "STRASSE": "[Straße]", "7 ": "[7 of 9]", "<B>": "[<b>Tom</b>]", "nobody": "[]", "ex": "[]", "": "[<b>Tom</b> Max 7 of 9 Straße rexona Rex]",
+		"rex": "[Rex rexona]", " REX ": "[Rex rexona]", "STRASSE": "[Straße]", "7 o": "[7 of 9]", "of": "[7 of 9]", "<B>": "[<b>Tom</b>]", "nobody": "[]", "ex": "[]", "": "[<b>Tom</b> Max 7 of 9 Straße rexona Rex]",
 	} {
 		p := b.get("/console/pets?find=" + url.QueryEscape(text))
 		if got := fmt.Sprint(found(p)); p.status != http.StatusOK || got != want {
@@ -54,9 +54,11 @@ func TestFind(t *testing.T) {
 		}
 		p.want(t, text, http.StatusOK, `name="find" type="search" value="`+html.EscapeString(text)+`"`)
 	}
-	for _, text := range []string{"5", " 5 ", "+5", "005"} {
+	for _, text := range []string{"5", " 5 ", "+5", "005", "#5", " # 5"} {
 		b.get("/console/pets?find="+url.QueryEscape(text)).wantMoved(t, text, "/console/pets/5")
 	}
+	b.get("/console/pets?find=%2399&status=sold").wantMoved(t, "no such id", "/console/pets?find=%2399&in=names&status=sold")
+	b.get("/console/pets?find=%2399&in=names&status=sold").want(t, "no such id", http.StatusOK, "No pet that is sold", "“<bdi>#99</bdi>”", "no pet has the id 99")
 	// The filters narrow it, and keep what was typed.
 	p := b.get("/console/pets?find=rex&status=sold")
 	p.want(t, "and a status", http.StatusOK, `href="/console/pets?find=rex&amp;status=available"`, `<input type="hidden" name="find" value="rex">`)
@@ -69,7 +71,8 @@ func TestFind(t *testing.T) {
 	b.get("/console/pets?find=%ff").want(t, "not text", http.StatusBadRequest)
 }
 
-// TestSuggestions: the first matches, for one request or two.
+// TestSuggestions: the first matches with their pictures and categories. Without a match, it
+// is one request.
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -81,16 +84,17 @@ func TestSuggestions(t *testing.T) {
 	}
 	s.pet("7 of 9")
 	s.pet("7")
-	s.pet("15")
+	s.category(1, "Dogs")
+	s.photo(s.pet("15").ID)
 	for _, test := range []struct {
 		text, want string
 		calls      int64
 	}{
 		{"nobody", `[]`, 1},
 		{"", `[]`, 0},
-		{"7 ", `[{"id":7,"name":"Rex \u003c06\u003e","status":"available"},{"id":14,"name":"7","status":"available"},{"id":13,"name":"7 of 9","status":"available"}]`, 2},
-		{"14", `[{"id":14,"name":"7","status":"available"}]`, 2},
-		{"15", `[{"id":15,"name":"15","status":"available"}]`, 2},
+		{"7 ", `[{"id":7,"name":"Rex \u003c06\u003e","status":"available","category":"Dogs","initial":"R","tone":0},{"id":14,"name":"7","status":"available","category":"Dogs","initial":"7","tone":6},{"id":13,"name":"7 of 9","status":"available","category":"Dogs","initial":"7","tone":0}]`, 4},
+		{"#14", `[{"id":14,"name":"7","status":"available","category":"Dogs","initial":"7","tone":6}]`, 4},
+		{"15", `[{"id":15,"name":"15","status":"available","category":"Dogs","thumbnail":"/console/photos/1/thumbnail?at=1794744000000","tone":0}]`, 4},
 		{"-1", `[]`, 1},
 		{"99", `[]`, 2},
 	} {

@@ -33,6 +33,7 @@ type page[T any] struct {
 // Link is the address of another page of the list, with the same filters.
 func (p page[T]) Link(cursor, trail string) string {
 	query := p.at.Query()
+	query.Del("marked")
 	for name, value := range map[string]string{"cursor": cursor, "trail": trail} {
 		if query.Del(name); value != "" {
 			query.Set(name, value)
@@ -42,6 +43,21 @@ func (p page[T]) Link(cursor, trail string) string {
 		return p.at.Path
 	}
 	return p.at.Path + "?" + query.Encode()
+}
+
+// AllMarked reports whether all rows are marked at first.
+func (p page[T]) AllMarked() bool { return p.at != nil && p.at.Query().Get("marked") == "all" }
+
+// MarkAll is the address of this page with all rows marked, or none if they are.
+func (p page[T]) MarkAll() string {
+	here := p.Link(p.From, p.Trail)
+	switch {
+	case p.AllMarked():
+		return here
+	case strings.Contains(here, "?"):
+		return here + "&marked=all"
+	}
+	return here + "?marked=all"
 }
 
 const (
@@ -78,22 +94,19 @@ type tab struct {
 	Here        bool
 }
 
-// statusTabs are links to the rows of each status in the list at this address, and to all
-// of them. Other filters stay.
-func statusTabs[S ~string](at *url.URL, statuses []S) []tab {
+// statusTabs are links to the rows of each status in the list at this address, after one
+// without a status. Other filters stay.
+func statusTabs[S ~string](at *url.URL, here, first string, statuses []S) []tab {
 	query := at.Query()
-	here := query.Get("status")
-	for _, name := range []string{"status", "cursor", "trail"} {
+	for _, name := range []string{"status", "cursor", "trail", "marked"} {
 		query.Del(name)
 	}
-	link := func(title string) tab {
-		path := url.URL{Path: at.Path, RawQuery: query.Encode()}
-		return tab{title, path.String(), query.Get("status") == here}
-	}
-	tabs := []tab{link("all")}
+	path := url.URL{Path: at.Path, RawQuery: query.Encode()}
+	tabs := []tab{{first, path.String(), here == ""}}
 	for _, s := range statuses {
 		query.Set("status", string(s))
-		tabs = append(tabs, link(string(s)))
+		path.RawQuery = query.Encode()
+		tabs = append(tabs, tab{string(s), path.String(), string(s) == here})
 	}
 	return tabs
 }
@@ -119,7 +132,11 @@ func formPage(r *http.Request) string {
 		return path
 	default: // /console/keys/7/rotate is a form of /console/keys/7
 		parts := strings.Split(path, "/")
-		return strings.Join(parts[:min(4, len(parts))], "/")
+		page := strings.Join(parts[:min(4, len(parts))], "/")
+		if page == path && strings.HasPrefix(path, "/console/pets/") {
+			page += "/edit"
+		}
+		return page
 	}
 }
 

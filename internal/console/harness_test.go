@@ -31,6 +31,7 @@ type site struct {
 	url    string
 	db     db.DB
 	server *server.Server
+	http   *http.Transport
 
 	mu  sync.Mutex
 	now time.Time
@@ -38,13 +39,14 @@ type site struct {
 
 func start(t *testing.T, change ...func(*server.Config)) *site {
 	t.Helper()
-	s := &site{t: t, now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)}
+	s := &site{t: t, http: &http.Transport{MaxIdleConnsPerHost: 32}, now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)}
 	cfg := server.Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0",
 		Hooks:           server.Hooks{Now: s.clock, NoBackground: true, NoSync: true},
 		TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		WebhookNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, // nothing is sent without background work
-		Timeouts:        server.Timeouts{ReadHeader: time.Minute, Write: time.Minute, Idle: time.Minute, Drain: time.Minute},
+		// A stop waits this long for the first request of a new connection: less than Drain.
+		Timeouts: server.Timeouts{ReadHeader: 10 * time.Second, Write: time.Minute, Idle: time.Minute, Drain: time.Minute},
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -58,6 +60,7 @@ func start(t *testing.T, change ...func(*server.Config)) *site {
 	done := make(chan error)
 	go func() { done <- s.server.Run(ctx) }()
 	t.Cleanup(func() {
+		s.http.CloseIdleConnections()
 		stop()
 		if err := <-done; err != nil {
 			t.Errorf("stop the server: %v", err)
@@ -191,7 +194,7 @@ func (b *browser) roundTrip(req *http.Request) shown {
 	if b.done != "" {
 		req.AddCookie(&http.Cookie{Name: "animalstore_done", Value: b.done})
 	}
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := b.s.http.RoundTrip(req)
 	if err != nil {
 		b.s.t.Fatal(err)
 	}
@@ -252,7 +255,7 @@ var (
 	inputTag  = regexp.MustCompile(`<input [^>]*>`)
 	attribute = regexp.MustCompile(`([a-z]+)="([^"]*)"`)
 	selectTag = regexp.MustCompile(`(?s)<select[^>]*name="([^"]*)"[^>]*>(.*?)</select>`)
-	optionTag = regexp.MustCompile(`<option( selected)?>([^<]*)</option>`)
+	optionTag = regexp.MustCompile(`<option(?: value="[^"]*")?( selected)?>([^<]*)</option>`)
 )
 
 // form returns the values of a page's form, as a browser would send them, with some of
@@ -298,7 +301,7 @@ func (s *site) left(secret string) int64 {
 		s.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+secret)
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := s.http.RoundTrip(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}

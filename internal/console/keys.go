@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"animalstore"
 	"animalstore/client"
@@ -38,17 +39,24 @@ type keyForm struct {
 	Name, Plan, PerMinute, PerDay, Expires string
 	ExpiresWas                             string // to tell whether it was changed
 	Permissions                            []string
+	Networks                               string // separated by spaces or commas
 	Plans                                  []animalstore.Plan
 	Problem                                formError
 	Once, ETag                             string
 	Conflicts                              []conflict
 }
 
+// Groups are the permissions to choose from.
+func (keyForm) Groups() []permissionGroup { return permissionGroups }
+
+// Presets are the choices of permissions for a purpose.
+func (keyForm) Presets() []preset { return presets }
+
 // Has reports whether a permission is ticked.
 func (f keyForm) Has(permission string) bool { return slices.Contains(f.Permissions, permission) }
 
 func formOf(key animalstore.Key, etag string) keyForm {
-	f := keyForm{Name: key.Name, Plan: string(key.Plan), Permissions: key.Permissions.Names(), ETag: etag}
+	f := keyForm{Name: key.Name, Plan: string(key.Plan), Permissions: key.Permissions.Names(), Networks: strings.Join(key.Networks.List(), ", "), ETag: etag}
 	if key.Plan == animalstore.PlanEnterprise {
 		f.PerMinute, f.PerDay = strconv.FormatInt(key.Limits.PerMinute, 10), strconv.FormatInt(key.Limits.PerDay, 10)
 	}
@@ -62,15 +70,24 @@ func formOf(key animalstore.Key, etag string) keyForm {
 func (v *visit) sentKey() keyForm {
 	return keyForm{
 		Name: v.field("name"), Plan: v.field("plan"), PerMinute: v.field("perMinute"), PerDay: v.field("perDay"),
-		Expires: v.field("expires"), ExpiresWas: v.field("expiresWas"), Permissions: v.r.PostForm["permission"], ETag: v.field("etag"),
+		Expires: v.field("expires"), ExpiresWas: v.field("expiresWas"), Permissions: v.r.PostForm["permission"],
+		Networks: v.field("networks"), ETag: v.field("etag"),
 	}
 }
 
-// limits reads the limits of an enterprise key; other plans have their own.
-func (f keyForm) limits() (animalstore.Limits, error) {
-	var l animalstore.Limits
-	if f.Plan != string(animalstore.PlanEnterprise) {
-		return l, nil
+// limits reads the limits of an enterprise key. Other plans have their own, so limits that
+// were typed are a mistake.
+func (f keyForm) limits() (l animalstore.Limits, err error) {
+	if plan := animalstore.Plan(f.Plan); plan != animalstore.PlanEnterprise {
+		field := "perMinute"
+		if f.PerMinute == "" {
+			field = "perDay"
+		}
+		fixed, err := plan.LimitsFor(l)
+		if err == nil && f.PerMinute+f.PerDay != "" {
+			err = badField(field, "the "+f.Plan+" plan has its own limits, "+number(fixed.PerMinute)+" a minute and "+number(fixed.PerDay)+" a day: clear these fields, or choose enterprise")
+		}
+		return l, err
 	}
 	var err1, err2 error
 	l.PerMinute, err1 = parseInteger(f.PerMinute)
@@ -92,6 +109,10 @@ func (f keyForm) expires() (animalstore.Time, error) {
 	return expires, nil
 }
 
+func (f keyForm) networks() animalstore.Networks {
+	return animalstore.Networks(strings.Join(strings.FieldsFunc(f.Networks, func(c rune) bool { return c == ',' || unicode.IsSpace(c) }), ","))
+}
+
 func (f keyForm) permissions() animalstore.Permissions {
 	var all animalstore.Permissions
 	for _, name := range f.Permissions {
@@ -111,7 +132,13 @@ func (v *visit) newKey() error {
 	if !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
 		return nil
 	}
-	return v.showNewKey(http.StatusOK, keyForm{Plan: string(animalstore.PlanFree), Permissions: []string{"read", "write"}})
+	form := keyForm{Plan: string(animalstore.PlanFree), Permissions: []string{"read", "write"}}
+	for _, p := range presets {
+		if p.Name == v.r.URL.Query().Get("for") {
+			form.Name, form.Permissions = p.Title, p.Permissions.Names()
+		}
+	}
+	return v.showNewKey(http.StatusOK, form)
 }
 
 func (v *visit) showNewKey(status int, form keyForm) error {
@@ -144,7 +171,7 @@ func (v *visit) createKey() error {
 }
 
 func (f keyForm) newKey() (client.NewKey, error) {
-	k := client.NewKey{Name: f.Name, Plan: animalstore.Plan(f.Plan), Permissions: f.permissions()}
+	k := client.NewKey{Name: f.Name, Plan: animalstore.Plan(f.Plan), Permissions: f.permissions(), Networks: f.networks()}
 	var err error
 	if k.Limits, err = f.limits(); err != nil {
 		return k, err
@@ -168,10 +195,11 @@ type keyPage struct {
 	Form    keyForm
 	Rotate  rotateForm
 	Revoke  formError
+	Suspend formError
 	Periods []period
 	Period  period
 	Plot    plot
-	feed
+	history
 }
 
 // showKey serves GET /console/keys/{id}.
@@ -181,8 +209,8 @@ func (v *visit) showKey() error {
 		return err
 	}
 	p := keyPage{This: key, Form: formOf(key, etag), Rotate: newRotateForm()}
-	if v.may(read) {
-		if p.feed, err = v.historyOf("key", key.ID, false); err != nil {
+	if v.may(eventsRead) {
+		if p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("key", key.ID)}); err != nil {
 			return err
 		}
 	}
@@ -247,6 +275,7 @@ func (v *visit) changeKey() error {
 		conflict{"Name", form.Name, theirs.Name}, conflict{"Plan", form.Plan, theirs.Plan},
 		conflict{"Per minute", form.PerMinute, theirs.PerMinute}, conflict{"Per day", form.PerDay, theirs.PerDay},
 		conflict{"Permissions", form.permissions().String(), strings.Join(theirs.Permissions, ",")},
+		conflict{"Networks", string(form.networks()), string(key.Networks)},
 		conflict{"Expires (UTC)", form.Expires, theirs.Expires})
 	if form.Conflicts == nil {
 		return v.goTo(v.r.URL.Path, "unchanged")
@@ -258,8 +287,8 @@ func (v *visit) changeKey() error {
 // patch is the change that the form asks for. The expiry is left alone unless it was
 // edited: the input has no fractions of a second.
 func (f keyForm) patch() (animalstore.KeyPatch, error) {
-	plan, permissions := animalstore.Plan(f.Plan), f.permissions()
-	p := animalstore.KeyPatch{Name: &f.Name, Plan: &plan, Permissions: &permissions}
+	plan, permissions, networks := animalstore.Plan(f.Plan), f.permissions(), f.networks()
+	p := animalstore.KeyPatch{Name: &f.Name, Plan: &plan, Permissions: &permissions, Networks: &networks}
 	limits, err := f.limits()
 	if err != nil {
 		return p, err
@@ -298,6 +327,28 @@ func (v *visit) unbanKey() error {
 	done := "no-ban"
 	if meta.BanLifted {
 		done = "unbanned"
+	}
+	return v.goTo(keyPath(id), done)
+}
+
+// suspendKey serves POST /console/keys/{id}/suspend.
+func (v *visit) suspendKey() error { return v.setSuspended(true, "suspended") }
+
+// resumeKey serves POST /console/keys/{id}/resume.
+func (v *visit) resumeKey() error { return v.setSuspended(false, "resumed") }
+
+// setSuspended suspends or resumes the key in the path, whatever else was changed since.
+func (v *visit) setSuspended(suspended bool, done string) error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	_, err = v.api.UpdateKey(v.r.Context(), id, animalstore.KeyPatch{Suspended: &suspended}, client.IfMatch("*"))
+	if wrong, status, ok := formProblem(err); ok {
+		return v.showKeyAgain(status, wrong, func(p *keyPage) { p.Suspend = wrong })
+	}
+	if err != nil {
+		return err
 	}
 	return v.goTo(keyPath(id), done)
 }

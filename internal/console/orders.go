@@ -6,58 +6,91 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"animalstore"
 	"animalstore/client"
 )
 
+// openStatuses are the statuses of orders that wait for someone.
+var openStatuses = []animalstore.OrderStatus{animalstore.OrderPlaced, animalstore.OrderApproved}
+
+// allOrders is the filter for orders in any status: without one, the list shows those that wait.
+const allOrders = "all"
+
 type ordersPage struct {
 	frame
 	page[animalstore.Order]
-	Orders  []orderRow
-	Tabs    []tab
-	Status  string
-	PetID   string
-	OrderID string
-	Problem formError // of the filters
+	Table     orderTable
+	Tabs      []tab
+	Status    string
+	PetID     string
+	OrderID   string
+	Reference string
+	Problem   formError // of the filters
+}
+
+// Narrowed reports whether a filter besides the status is set.
+func (p ordersPage) Narrowed() bool { return p.PetID+p.OrderID+p.Reference != "" }
+
+// orderTable is a table of orders, with a button for the next step of each.
+type orderTable struct {
+	Rows      []orderRow
+	Marks     bool // rows can be marked
+	AllMarked bool
+	From      string // the page with the table
 }
 
 // orderRow is an order in a table.
 type orderRow struct {
 	animalstore.Order
 	PetName string // "" if the pet was removed
-	Face    *face  // nil: not shown
+	Face    face
+	Mark    string
+	Next    *orderMove // nil: nothing, or the key may not do it
 }
 
 // listOrders serves GET /console/orders.
 func (v *visit) listOrders() error {
 	query := v.r.URL.Query()
-	orders, err := v.findOrders(query)
+	p := ordersPage{Status: query.Get("status"), PetID: query.Get("pet"), OrderID: query.Get("order"), Reference: query.Get("reference")}
+	if p.Status == "" && p.Narrowed() {
+		p.Status = allOrders
+	}
+	var err error
+	p.page, err = v.findOrders(&p)
 	wrong, status, err := filterProblem(err)
 	if err != nil {
 		return err
 	}
-	rows, err := v.orderRows(orders.Rows)
-	if err != nil {
+	p.Table = orderTable{Marks: v.may(ordersWrite), AllMarked: p.AllMarked(), From: p.Link(p.From, p.Trail)}
+	if p.Table.Rows, err = v.orderRows(p.Rows); err != nil {
 		return err
 	}
-	if err := v.addFaces(rows); err != nil {
-		return err
-	}
-	tabs := statusTabs(v.r.URL, animalstore.OrderStatuses)
-	return v.render(status, "orders", ordersPage{v.c.frame(v, "Orders"), orders, rows, tabs, query.Get("status"), query.Get("pet"), query.Get("order"), wrong})
+	p.frame, p.Problem = v.c.frame(v, "Orders"), wrong
+	p.Tabs = statusTabs(v.r.URL, p.Status, "waiting", append([]animalstore.OrderStatus{allOrders}, animalstore.OrderStatuses...))
+	return v.render(status, "orders", p)
 }
 
-// findOrders returns a page of the orders that match the filters. The API has no filter for
-// the id.
-func (v *visit) findOrders(query url.Values) (p page[animalstore.Order], err error) {
-	q := client.OrderQuery{Status: animalstore.OrderStatus(query.Get("status")), PageSize: pageSize}
+// findOrders returns a page of the orders that match the filters: of those that wait, the
+// oldest first. The API has no filter for the id.
+func (v *visit) findOrders(p *ordersPage) (found page[animalstore.Order], err error) {
+	query := url.Values{"pet": {p.PetID}, "order": {p.OrderID}}
+	q := client.OrderQuery{Reference: p.Reference, PageSize: pageSize}
+	switch status := animalstore.OrderStatus(p.Status); status {
+	case allOrders:
+	case "":
+		q.Statuses, q.Oldest = openStatuses, true
+	default:
+		q.Statuses, q.Oldest = []animalstore.OrderStatus{status}, status.Open()
+	}
+	found.at = &url.URL{Path: v.here(), RawQuery: v.r.URL.RawQuery}
 	if q.PetID, err = idFilter(query, "pet"); err != nil {
-		return p, err
+		return found, err
 	}
 	id, err := idFilter(query, "order")
 	if err != nil {
-		return p, err
+		return found, err
 	}
 	if id == 0 {
 		return readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
@@ -66,57 +99,52 @@ func (v *visit) findOrders(query url.Values) (p page[animalstore.Order], err err
 	}
 	order, err := v.api.GetOrder(v.r.Context(), id)
 	if codeOf(err) == animalstore.OrderNotFound {
-		return p, nil
+		return found, nil
 	}
-	if (q.Status == "" || q.Status == order.Status) && (q.PetID == 0 || q.PetID == order.PetID) {
-		p.Rows = []animalstore.Order{order}
+	if (q.Statuses == nil || slices.Contains(q.Statuses, order.Status)) && (q.PetID == 0 || q.PetID == order.PetID) &&
+		(q.Reference == "" || q.Reference == string(order.Reference)) {
+		found.Rows = []animalstore.Order{order}
 	}
-	return p, err
+	return found, err
 }
 
-// orderRows adds the names of their pets to orders.
+// orderRows adds the names and faces of their pets to orders, and the next step, with two
+// calls.
 func (v *visit) orderRows(orders []animalstore.Order) ([]orderRow, error) {
 	names := map[int64]string{}
-	var ids []int64
-	for _, o := range orders {
-		if _, known := names[o.PetID]; !known {
-			names[o.PetID] = ""
-			ids = append(ids, o.PetID)
+	photos := map[int64]animalstore.Photo{}
+	if v.may(petsRead) && len(orders) > 0 {
+		var ids []int64
+		for _, o := range orders {
+			if !slices.Contains(ids, o.PetID) {
+				ids = append(ids, o.PetID)
+			}
 		}
-	}
-	if ids == nil {
-		return nil, nil
-	}
-	for pet, err := range v.api.ListPets(v.r.Context(), client.PetQuery{IDs: ids}) {
+		pets, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
+			return v.api.ListPets(v.r.Context(), client.PetQuery{IDs: ids, PageSize: listedPets}, options...)
+		})
 		if err != nil {
 			return nil, err
 		}
-		names[pet.ID] = pet.Name
+		ids = nil
+		for _, pet := range pets {
+			names[pet.ID] = pet.Name
+			ids = append(ids, pet.ID)
+		}
+		if photos, err = v.firstPhotos(ids); err != nil {
+			return nil, err
+		}
 	}
 	rows := make([]orderRow, len(orders))
 	for i, o := range orders {
-		rows[i] = orderRow{Order: o, PetName: names[o.PetID]}
-	}
-	return rows, nil
-}
-
-// addFaces adds the faces of their pets to orders.
-func (v *visit) addFaces(rows []orderRow) error {
-	var ids []int64
-	for _, r := range rows {
-		if r.PetName != "" && !slices.Contains(ids, r.PetID) {
-			ids = append(ids, r.PetID)
+		name := names[o.PetID]
+		rows[i] = orderRow{Order: o, PetName: name, Face: newFace(name, photos[o.PetID])}
+		rows[i].Mark = markOf(o.ID, v.c.Server.OrderETag(o), name)
+		if moves := v.movesOf(o); len(moves) > 0 {
+			rows[i].Next = &moves[0]
 		}
 	}
-	photos, err := v.firstPhotos(ids)
-	if err != nil {
-		return err
-	}
-	for i, r := range rows {
-		shown := newFace(r.PetName, photos[r.PetID])
-		rows[i].Face = &shown
-	}
-	return nil
+	return rows, nil
 }
 
 // placeOrder serves POST /console/orders.
@@ -125,25 +153,37 @@ func (v *visit) placeOrder() error {
 	if err != nil {
 		return err
 	}
-	order, err := v.api.PlaceOrder(v.r.Context(), petID, v.idempotencyKey())
+	in := animalstore.NewOrder{PetID: petID, Reference: animalstore.OptionalText(v.field("reference")), Note: v.note()}
+	order, err := v.api.PlaceOrder(v.r.Context(), in, v.idempotencyKey())
 	if err != nil {
 		return err
 	}
-	if !v.may(read) {
+	if !v.may(ordersRead) {
 		return v.goTo("/console/pets/new", "placed")
 	}
-	return v.goTo("/console/orders/"+strconv.FormatInt(order.ID, 10), "placed")
+	return v.goTo(orderPath(order.ID), "placed")
 }
+
+func orderPath(id int64) string { return "/console/orders/" + strconv.FormatInt(id, 10) }
 
 type orderPage struct {
 	frame
 	Order   animalstore.Order
 	PetName string
+	Face    face
 	Gone    bool // the pet was removed
 	Moves   []orderMove
 	ETag    string
 	Problem formError
-	feed
+	Texts   orderTexts
+	history
+}
+
+// orderTexts is what the form of the reference and the note shows.
+type orderTexts struct {
+	Reference, Note string
+	Problem         formError
+	Open            bool
 }
 
 // orderMove is a button.
@@ -157,7 +197,7 @@ type orderMove struct {
 
 var moveTitles = map[animalstore.OrderStatus]string{
 	animalstore.OrderApproved:  "Approve",
-	animalstore.OrderDelivered: "Mark as delivered",
+	animalstore.OrderDelivered: "Deliver",
 	animalstore.OrderCancelled: "Cancel the order",
 }
 
@@ -166,37 +206,46 @@ var moveConfirmations = map[animalstore.OrderStatus]string{
 	animalstore.OrderCancelled: "Yes, cancel it",
 }
 
+// movesOf are the moves that an order and the key allow, the next step first.
+func (v *visit) movesOf(order animalstore.Order) (moves []orderMove) {
+	for _, s := range animalstore.OrderStatuses {
+		if moved := order; v.may(ordersWrite) && moved.Move(s, order.UpdatedAt) == nil {
+			moves = append(moves, orderMove{s, moveTitles[s], moveConfirmations[s], s.PetStatus()})
+		}
+	}
+	return moves
+}
+
 // showOrder serves GET /console/orders/{id}.
 func (v *visit) showOrder() error {
 	id, err := v.id()
 	if err != nil {
 		return err
 	}
-	past, err := v.historyOf("order", id, false)
-	if err != nil {
+	p := orderPage{}
+	if p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("order", id)}); err != nil {
 		return err
 	}
-	return v.showThisOrder(http.StatusOK, id, formError{}, past)
+	return v.showThisOrder(http.StatusOK, id, p)
 }
 
-func (v *visit) showThisOrder(status int, id int64, problem formError, past feed) error {
+func (v *visit) showThisOrder(status int, id int64, p orderPage) error {
 	var meta client.Meta
-	order, err := v.api.GetOrder(v.r.Context(), id, client.ReadMeta(&meta))
+	var err error
+	if p.Order, err = v.api.GetOrder(v.r.Context(), id, client.ReadMeta(&meta)); err != nil {
+		return err
+	}
+	rows, err := v.orderRows([]animalstore.Order{p.Order})
 	if err != nil {
 		return err
 	}
-	pet, err := v.api.FindPet(v.r.Context(), order.PetID)
-	gone := codeOf(err) == animalstore.PetNotFound
-	if err != nil && !gone {
-		return err
+	p.ETag, p.Moves = meta.ETag, v.movesOf(p.Order)
+	p.PetName, p.Face, p.Gone = rows[0].PetName, rows[0].Face, rows[0].PetName == "" && v.may(petsRead)
+	if p.Texts.Problem.Message == "" {
+		p.Texts.Reference, p.Texts.Note = string(p.Order.Reference), string(p.Order.Note)
 	}
-	var moves []orderMove
-	for _, s := range animalstore.OrderStatuses {
-		if moved := order; v.may(write) && moved.Move(s, order.UpdatedAt) == nil {
-			moves = append(moves, orderMove{s, moveTitles[s], moveConfirmations[s], s.PetStatus()})
-		}
-	}
-	return v.render(status, "order", orderPage{v.c.frame(v, "Order "+strconv.FormatInt(id, 10)), order, pet.Name, gone, moves, meta.ETag, problem, past})
+	p.frame = v.c.frame(v, "Order "+strconv.FormatInt(id, 10))
+	return v.render(status, "order", p)
 }
 
 // moveOrder serves POST /console/orders/{id}.
@@ -205,16 +254,17 @@ func (v *visit) moveOrder() error {
 	if err != nil {
 		return err
 	}
+	back := v.r.URL.Path
+	if from := v.field("from"); from != "" {
+		back = safeNext(from)
+	}
 	to := animalstore.OrderStatus(v.field("status"))
 	_, err = v.api.UpdateOrder(v.r.Context(), id, animalstore.OrderPatch{Status: &to}, v.ifMatch())
 	if err == nil {
-		return v.goTo(v.r.URL.Path, string(to))
+		return v.goTo(back, string(to))
 	}
 	message, status, fixable := formProblem(err)
-	if !fixable && !isStale(err) {
-		return err
-	}
-	if !v.may(read) {
+	if !fixable && !isStale(err) || !v.may(ordersRead) {
 		return err
 	}
 	now, readErr := v.api.GetOrder(v.r.Context(), id)
@@ -222,10 +272,36 @@ func (v *visit) moveOrder() error {
 		return readErr
 	}
 	if now.Status == to { // the same button again
-		return v.goTo(v.r.URL.Path, "unchanged")
+		return v.goTo(back, "unchanged")
 	}
 	if !fixable {
 		message, status = formError{Message: "You wanted it to become " + string(to) + ", but someone else changed it: it is now " + string(now.Status) + "."}, http.StatusPreconditionFailed
 	}
-	return v.showThisOrder(status, id, message, feed{})
+	return v.showThisOrder(status, id, orderPage{Problem: message})
+}
+
+// note is the note in a form. Browsers send line breaks as \r\n.
+func (v *visit) note() animalstore.OptionalText {
+	return animalstore.OptionalText(strings.ReplaceAll(v.field("note"), "\r\n", "\n"))
+}
+
+// changeTexts serves POST /console/orders/{id}/texts: the reference and the note.
+func (v *visit) changeTexts() error {
+	id, err := v.id()
+	if err != nil {
+		return err
+	}
+	reference, note := animalstore.OptionalText(v.field("reference")), v.note()
+	_, err = v.api.UpdateOrder(v.r.Context(), id, animalstore.OrderPatch{Reference: &reference, Note: &note}, v.ifMatch())
+	if err == nil {
+		return v.goTo(orderPath(id), "saved")
+	}
+	message, status, fixable := formProblem(err)
+	if !fixable && !isStale(err) || !v.may(ordersRead) {
+		return err
+	}
+	if !fixable {
+		message, status = formError{Message: "Someone changed this order after you opened it, so nothing was saved. Compare, then save again."}, http.StatusPreconditionFailed
+	}
+	return v.showThisOrder(status, id, orderPage{Texts: orderTexts{string(reference), string(note), message, true}})
 }

@@ -3,14 +3,19 @@ package console
 import (
 	"iter"
 	"net/http"
+	"slices"
 	"time"
 
 	"animalstore"
 	"animalstore/client"
 )
 
-// waitingRows is how many orders of each status the overview shows.
-const waitingRows = 5
+const (
+	// waitingRows is how many of the orders that wait the overview shows.
+	waitingRows = 10
+	// waitingReads is how many it counts.
+	waitingReads = 100
+)
 
 type overviewPage struct {
 	frame
@@ -18,9 +23,10 @@ type overviewPage struct {
 	Age       int64 // of the inventory, in seconds
 	Uncounted bool  // there is no inventory
 	Statuses  []animalstore.PetStatus
-	Waiting   []orderRow                // for approval or delivery
-	More      []animalstore.OrderStatus // of others that wait
-	Today     string                    // the date in UTC
+	Waiting   orderTable // those that wait longest
+	Counts    []waitingCount
+	Many      bool   // more wait than were counted
+	Today     string // the date in UTC
 	Quota     client.RateLimit
 	QuotaEnd  animalstore.Time
 	feed
@@ -29,24 +35,27 @@ type overviewPage struct {
 // showOverview serves GET /console. It redirects keys that may not read.
 func (v *visit) showOverview() error {
 	switch {
-	case v.may(read):
+	case v.may(eventsRead):
 	case v.may(admin):
 		return v.goTo("/console/keys", "")
 	default:
 		return v.goTo("/console/pets/new", "")
 	}
 	p := overviewPage{Statuses: animalstore.PetStatuses, Today: v.c.Now().UTC().Format(time.DateOnly)}
-	err := v.countPets(&p)
-	if err != nil {
-		return err
+	if v.may(petsRead) {
+		if err := v.countPets(&p); err != nil {
+			return err
+		}
 	}
-	if p.Waiting, p.More, err = v.waitingOrders(); err != nil {
-		return err
+	if v.may(ordersRead) {
+		if err := v.readWaiting(&p); err != nil {
+			return err
+		}
 	}
 	if err := v.readLatest(&p.feed, 1, latestRows); err != nil {
 		return err
 	}
-	if err := v.nameActors(&p.feed); err != nil {
+	if err := v.unlinkGone(p.feed.Rows); err != nil {
 		return err
 	}
 	p.Older = ""                   // there is a link to all events
@@ -68,24 +77,37 @@ func (v *visit) countPets(p *overviewPage) (err error) {
 	return err
 }
 
-// waitingOrders returns the newest orders that wait for approval, and for delivery, and
-// the statuses that others have.
-func (v *visit) waitingOrders() (rows []orderRow, more []animalstore.OrderStatus, err error) {
-	var all []animalstore.Order
-	for _, status := range animalstore.OrderStatuses {
-		if !status.Open() {
-			continue
-		}
-		orders, next, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
-			return v.api.ListOrders(v.r.Context(), client.OrderQuery{Status: status, PageSize: waitingRows}, options...)
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		if all = append(all, orders...); next != "" {
-			more = append(more, status)
-		}
+// waitingCount is how many orders in a status wait.
+type waitingCount struct {
+	Status animalstore.OrderStatus
+	Orders int
+}
+
+// Waits is how many orders wait.
+func (p overviewPage) Waits() (n int) {
+	for _, c := range p.Counts {
+		n += c.Orders
 	}
-	rows, err = v.orderRows(all)
-	return rows, more, err
+	return n
+}
+
+// readWaiting reads the orders that wait for approval or delivery, the oldest first.
+func (v *visit) readWaiting(p *overviewPage) error {
+	orders, next, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
+		q := client.OrderQuery{Statuses: openStatuses, Oldest: true, PageSize: waitingReads}
+		return v.api.ListOrders(v.r.Context(), q, options...)
+	})
+	if err != nil {
+		return err
+	}
+	p.Many = next != ""
+	for _, s := range openStatuses {
+		p.Counts = append(p.Counts, waitingCount{Status: s})
+	}
+	for _, o := range orders {
+		p.Counts[slices.Index(openStatuses, o.Status)].Orders++
+	}
+	p.Waiting.From = "/console"
+	p.Waiting.Rows, err = v.orderRows(orders[:min(waitingRows, len(orders))])
+	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/inprocess"
 )
 
 // gallery is the photos of a pet, and the result of adding some.
@@ -21,6 +22,9 @@ type gallery struct {
 
 // Full reports whether the pet can have no more photos.
 func (g gallery) Full() bool { return len(g.Photos) >= animalstore.MaxPhotos }
+
+// Left is how many more photos the pet can have.
+func (g gallery) Left() int { return animalstore.MaxPhotos - len(g.Photos) }
 
 // MaxSize is how many bytes of files can be sent at once.
 func (g gallery) MaxSize() int64 { return maxFileBytes }
@@ -68,10 +72,10 @@ func (v *visit) removePhoto() error {
 
 // petPath is the page of a pet, or one that the key may see.
 func (v *visit) petPath(id int64) string {
-	if !v.may(read) {
+	if !v.may(petsRead) {
 		return "/console/pets/new"
 	}
-	return "/console/pets/" + strconv.FormatInt(id, 10)
+	return petPath(id)
 }
 
 // showImage serves GET /console/photos/{id}/image.
@@ -93,28 +97,29 @@ func (v *visit) serveImage(kind string) error {
 	if tags := v.r.Header["If-None-Match"]; tags != nil {
 		in.Header["If-None-Match"] = tags
 	}
-	t := &transport{server: v.c.Server, browser: v.r, secret: &v.secret}
-	w := &imageWriter{recorder: recorder{header: http.Header{}, status: http.StatusOK, to: v.w}}
-	t.server.ServeAPI(w, t.incoming(in), t.secret)
+	t := v.c.callAPI(v.r, &v.secret, nil)
+	w := &imageWriter{Recorder: inprocess.NewRecorder(v.w), to: v.w}
+	t.API.ServeHTTP(w, t.Incoming(in))
 	if w.sent {
 		return nil
 	}
-	return refusal(w.response(in), v.c.Now())
+	return refusal(w.Response(in), v.c.Now())
 }
 
 // imageWriter passes an image on as it comes. Any other response is recorded.
 type imageWriter struct {
-	recorder
+	*inprocess.Recorder
+	to   http.ResponseWriter
 	sent bool // the response is passed on
 }
 
 func (w *imageWriter) WriteHeader(status int) {
 	if status != http.StatusOK && status != http.StatusNotModified {
-		w.recorder.WriteHeader(status)
+		w.Recorder.WriteHeader(status)
 		return
 	}
 	w.sent = true
-	maps.Copy(w.to.Header(), w.header)
+	maps.Copy(w.to.Header(), w.Header())
 	w.to.WriteHeader(status)
 }
 
@@ -122,5 +127,5 @@ func (w *imageWriter) Write(b []byte) (int, error) {
 	if w.sent {
 		return w.to.Write(b)
 	}
-	return w.recorder.Write(b)
+	return w.Recorder.Write(b)
 }

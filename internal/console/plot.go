@@ -119,15 +119,14 @@ func (p plot) XLabels() (labels []template.HTML) {
 
 // Label is the time of a bar.
 func (p plot) Label(b bar) template.HTML {
-	u := b.Start.UTC()
 	if p.Days {
-		return template.HTML(u.Format("2 Jan"))
+		return template.HTML(b.Start.UTC().Format("2 Jan"))
 	}
-	format, style := "15:04", "clock"
+	format, style := "15:04", "time"
 	if len(p.Bars) > 60 {
-		format, style = "2 Jan, 15:04", "short"
+		format, style = "2 Jan, 15:04", "day"
 	}
-	return template.HTML(`<time datetime="` + u.Format(rfc3339Milli) + `" data-style="` + style + `">` + u.Format(format) + `</time>`)
+	return timeElement(b.Start, style, b.Start.UTC().Format(format))
 }
 
 // Rows are the bars for the table, newest first, without those that are empty.

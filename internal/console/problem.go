@@ -119,7 +119,7 @@ func (c *Console) fail(w http.ResponseWriter, v *visit, err error) {
 	case errors.As(err, &limited):
 		seconds := int64((limited.RetryAfter + time.Second - 1) / time.Second)
 		p = limitedProblem(http.StatusTooManyRequests, codeOf(err), limited.Reset, seconds)
-	case codeOf(err) == animalstore.InvalidAPIKey && v != nil: // the key ended just now
+	case endsSession(err) && v != nil: // the key ended just now
 		c.leadToSignIn(w, v.r)
 		return
 	case isStale(err):
@@ -173,7 +173,7 @@ func (e formError) At(field string) bool { return e.Message != "" && e.Field == 
 
 // inputOf are the inputs of the fields that the API's messages begin with.
 var inputOf = map[string]string{
-	"name": "name", "categoryId": "category", "status": "status", "plan": "plan", "permissions": "permission", "expiresAt": "expires",
+	"name": "name", "categoryId": "category", "status": "status", "plan": "plan", "permissions": "permission", "networks": "networks", "expiresAt": "expires",
 	"since": "since", "url": "url", "types": "types", "description": "description",
 }
 
@@ -240,13 +240,19 @@ func sentence(message string) string {
 	if message == "" {
 		return ""
 	}
-	if c := message[0]; c >= 'a' && c <= 'z' {
-		message = string(c-'a'+'A') + message[1:]
-	}
+	message = sentenceCase(message)
 	if last := message[len(message)-1]; last != '.' && last != '!' && last != '?' {
 		message += "."
 	}
 	return message
+}
+
+// sentenceCase begins a text with a capital letter.
+func sentenceCase(text string) string {
+	if c := text[0]; c >= 'a' && c <= 'z' {
+		return string(c-'a'+'A') + text[1:]
+	}
+	return text
 }
 
 // conflict is a field whose value in the form differs from the one someone else has saved.

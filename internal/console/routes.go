@@ -8,47 +8,55 @@ import (
 	"animalstore/client"
 )
 
-const (
-	read  = animalstore.Read
-	write = animalstore.Write
-	admin = animalstore.Admin
-)
-
 // routes are all pages and actions for someone who is signed in. The API checks the
 // permission again.
 var routes = []route{
-	{"GET /console/pets", read, (*visit).listPets},
-	{"GET /console/pets/new", write, (*visit).newPet},
-	{"POST /console/pets", write, (*visit).createPet},
-	{"GET /console/pets/{id}", read, (*visit).showPet},
-	{"POST /console/pets/{id}", write, (*visit).changePet},
-	{"POST /console/pets/{id}/remove", write, (*visit).removePet},
-	{"POST /console/pets/{id}/photos", write, (*visit).addPhotos},
-	{"POST /console/pets/{id}/photos/{photo}/remove", write, (*visit).removePhoto},
-	{"GET /console/photos/{id}/image", read, (*visit).showImage},
-	{"GET /console/photos/{id}/thumbnail", read, (*visit).showThumbnail},
-	{"GET /console/find", read, (*visit).suggestPets},
+	{"GET /console/pets", petsRead, (*visit).listPets},
+	{"GET /console/pets/new", petsWrite, (*visit).newPet},
+	{"POST /console/pets", petsWrite, (*visit).createPet},
+	{"GET /console/pets/import", petsWrite, (*visit).showImport},
+	{"POST /console/pets/import/check", petsWrite, (*visit).checkImport},
+	{"POST /console/pets/import/add", petsWrite, (*visit).addImport},
+	{"GET /console/pets/export", petsRead, (*visit).exportPets},
+	{"POST /console/pets/marked", petsWrite, petMarking.ask},
+	{"POST /console/pets/marked/change", petsWrite, petMarking.apply},
+	{"GET /console/pets/{id}", petsRead, (*visit).showPet},
+	{"GET /console/pets/{id}/edit", petsWrite, (*visit).editPet},
+	{"POST /console/pets/{id}", petsWrite, (*visit).changePet},
+	{"POST /console/pets/{id}/remove", petsWrite, (*visit).removePet},
+	{"POST /console/pets/{id}/photos", petsWrite, (*visit).addPhotos},
+	{"POST /console/pets/{id}/photos/{photo}/remove", petsWrite, (*visit).removePhoto},
+	{"GET /console/photos/{id}/image", petsRead, (*visit).showImage},
+	{"GET /console/photos/{id}/thumbnail", petsRead, (*visit).showThumbnail},
+	{"GET /console/find", petsRead, (*visit).suggestPets},
 
-	{"GET /console/orders", read, (*visit).listOrders},
-	{"POST /console/orders", write, (*visit).placeOrder},
-	{"GET /console/orders/{id}", read, (*visit).showOrder},
-	{"POST /console/orders/{id}", write, (*visit).moveOrder},
+	{"GET /console/orders", ordersRead, (*visit).listOrders},
+	{"POST /console/orders", ordersWrite, (*visit).placeOrder},
+	{"POST /console/orders/marked", ordersWrite, orderMarking.ask},
+	{"POST /console/orders/marked/change", ordersWrite, orderMarking.apply},
+	{"GET /console/orders/{id}", ordersRead, (*visit).showOrder},
+	{"POST /console/orders/{id}", ordersWrite, (*visit).moveOrder},
+	{"POST /console/orders/{id}/texts", ordersWrite, (*visit).changeTexts},
 
-	{"GET /console/categories", read, (*visit).listCategories},
-	{"POST /console/categories", write, (*visit).addCategory},
-	{"GET /console/categories/{id}", read, (*visit).showCategory},
-	{"POST /console/categories/{id}", write, (*visit).renameCategory},
+	{"GET /console/categories", petsRead, (*visit).listCategories},
+	{"POST /console/categories", petsWrite, (*visit).addCategory},
+	{"GET /console/categories/{id}", petsRead, (*visit).showCategory},
+	{"POST /console/categories/{id}", petsWrite, (*visit).renameCategory},
 
-	{"GET /console/events", read, (*visit).listEvents},
-	{"GET " + streamPath, read, (*visit).streamEvents},
+	{"GET /console/events", eventsRead, (*visit).listEvents},
+	{"GET " + streamPath, eventsRead, (*visit).streamEvents},
 
-	{"GET /console/usage", read, (*visit).showUsage},
+	{"GET /console/usage", 0, (*visit).showUsage},
+
+	{"GET /console/failures", anyKey, (*visit).listFailures},
 
 	{"GET /console/keys", admin, (*visit).listKeys},
 	{"GET /console/keys/new", admin, (*visit).newKey},
 	{"POST /console/keys", admin, (*visit).createKey},
 	{"GET /console/keys/{id}", admin, (*visit).showKey},
 	{"POST /console/keys/{id}", admin, (*visit).changeKey},
+	{"POST /console/keys/{id}/suspend", admin, (*visit).suspendKey},
+	{"POST /console/keys/{id}/resume", admin, (*visit).resumeKey},
 	{"POST /console/keys/{id}/rotate", admin, (*visit).rotateKey},
 	{"POST /console/keys/{id}/unban", admin, (*visit).unbanKey},
 	{"POST /console/keys/{id}/revoke", admin, (*visit).revokeKey},
@@ -71,11 +79,16 @@ var routes = []route{
 const (
 	streamPath = "/console/events/stream" // its responses don't end
 	photosPath = "/console/photos/"       // the API limits the time of images, part by part
+	importPath = "/console/pets/import"
+	exportPath = "/console/pets/export"
 )
+
+// slowPaths begin the paths of requests that limit their time themselves.
+var slowPaths = []string{streamPath, photosPath, importPath, exportPath, petMarking.path + "/marked", orderMarking.path + "/marked"}
 
 type route struct {
 	pattern string
-	needs   animalstore.Permissions
+	needs   animalstore.Permissions // one of these; 0: none
 	serve   func(*visit) error
 }
 
@@ -85,6 +98,9 @@ func (c *Console) addRoutes() {
 	c.mux.HandleFunc("POST /console/sign-out", c.signOut)
 	c.handle(route{"GET /console", 0, (*visit).showOverview})
 	c.handle(route{"GET /console/{$}", 0, (*visit).toOverview})
+	for _, k := range []*marking{petMarking, orderMarking} {
+		c.handle(route{"GET " + k.path + "/marked", 0, k.toList})
+	}
 	c.handle(route{"/console/", 0, (*visit).notFound})
 	for _, r := range routes {
 		c.handle(r)
@@ -119,12 +135,12 @@ func (c *Console) handle(to route) {
 			})
 			return
 		}
-		if !s.key.Permissions.Has(to.needs) {
+		if !v.may(to.needs) {
 			// No call of the API charges this to the key.
 			if c.chargeAddress(w, r) {
 				v.show(problem{
 					Status: http.StatusForbidden, Heading: "Not allowed",
-					Message: "This needs a key with the permission " + to.needs.String() + ". Yours has " + s.key.Permissions.String() + ".",
+					Message: "This needs a key with the permission " + animalstore.JoinOr(to.needs.Names()) + ". Yours has " + animalstore.JoinNames(s.key.Permissions.Names()) + ".",
 				})
 			}
 			return
@@ -151,9 +167,6 @@ func (v *visit) takeDone() string {
 	return doneText(cookie.Value)
 }
 
-// may reports whether the key has a permission, for templates.
-func (s *session) may(needs animalstore.Permissions) bool { return s.key.Permissions.Has(needs) }
-
 // toOverview serves GET /console/, which people type.
 func (v *visit) toOverview() error { return v.goTo("/console", "") }
 
@@ -167,11 +180,16 @@ func (v *visit) notFound() error {
 // doneCookie names what was done for the next page to say, once.
 const doneCookie = "animalstore_done"
 
-// goTo redirects to a page, which says what was done.
-func (v *visit) goTo(path, done string) error {
+// say lets the next page say what was done.
+func (v *visit) say(done string) {
 	if done != "" {
 		v.c.setCookie(v.w, v.r, doneCookie, done, "/console", 60)
 	}
+}
+
+// goTo redirects to a page, which says what was done.
+func (v *visit) goTo(path, done string) error {
+	v.say(done)
 	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
 	return nil
 }

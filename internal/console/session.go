@@ -46,13 +46,22 @@ func (c *Console) findSession(r *http.Request) (*session, error) {
 		return nil, err
 	}
 	s.key, err = c.Server.KeyOf(r, s.secret)
-	if codeOf(err) == animalstore.InvalidAPIKey {
+	if endsSession(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// endsSession reports whether an error means that the key doesn't work, or not from here.
+func endsSession(err error) bool {
+	switch codeOf(err) {
+	case animalstore.InvalidAPIKey, animalstore.KeySuspended, animalstore.AddressNotAllowed:
+		return true
+	}
+	return false
 }
 
 // setCookie sets a cookie for this many seconds. A negative number deletes it.
@@ -93,7 +102,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	call.Header.Set("Authorization", "Bearer "+key)
-	res, err := (&transport{server: c.Server, browser: r}).RoundTrip(call)
+	res, err := c.callAPI(r, nil, nil).RoundTrip(call)
 	if err != nil {
 		c.fail(w, nil, err)
 		return
@@ -101,6 +110,12 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	switch status := res.StatusCode; {
 	case status == http.StatusUnauthorized:
 		c.renderSignIn(w, status, next, "This key isn’t valid here. Check that it is complete, not revoked or expired, and made for this "+string(c.Environment)+" deployment.")
+	case status == http.StatusForbidden:
+		message := "This key doesn’t work from your address. Use it in its networks, or ask the person who manages your keys to add yours."
+		if codeIn(res.Body) == animalstore.KeySuspended {
+			message = "This key is suspended. Ask the person who manages your keys to resume it."
+		}
+		c.renderSignIn(w, status, next, message)
 	case status == http.StatusTooManyRequests:
 		seconds, _ := strconv.ParseInt(res.Header.Get("Retry-After"), 10, 64) // the API sends a number
 		p := limitedProblem(status, codeIn(res.Body), c.Now().Add(time.Duration(seconds)*time.Second), seconds)
@@ -108,7 +123,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.showProblem(w, c.frame(nil, "Too many requests"), p)
 	case status >= http.StatusInternalServerError:
 		c.showProblem(w, c.frame(nil, "Unavailable"), problem{Status: status, Heading: "The store doesn’t respond", Message: "Your key couldn’t be checked. Try again in a moment.", Back: signInPath(safeNext(next))})
-	default: // 403 too: a key that may not read is a key
+	default:
 		c.startSession(w, r, key, next)
 	}
 }

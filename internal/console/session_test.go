@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -205,4 +206,65 @@ func TestOtherOrigins(t *testing.T) {
 	if p := b.post("/console/pets", form); p.status != http.StatusSeeOther {
 		t.Errorf("from the console's own page: got %d, want 303", p.status)
 	}
+}
+
+// TestSuspension: suspending a key ends its sessions for good, and resuming it doesn't
+// bring them back.
+func TestSuspension(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	admin := s.signedIn(everything)
+	secret, id := s.key("shop", animalstore.PetsRead, 1<<30)
+	b := s.browser()
+	b.signIn(secret).wantMoved(t, "sign in", "/console")
+	path := fmt.Sprint("/console/keys/", id)
+	page := admin.get(path)
+	admin.post(path+"/suspend", page.form(t, path+"/suspend")).wantMoved(t, "suspend", path).wantDone(t, "suspended")
+	s.advance(time.Second)
+	b.get("/console").wantMoved(t, "suspended", "/console/sign-in?next=%2Fconsole")
+	b.signIn(secret).want(t, "sign in again", http.StatusForbidden, "suspended")
+	page = admin.get(path)
+	page.want(t, "the key", http.StatusOK, `<span class="tag suspended">`)
+	admin.post(path+"/resume", page.form(t, path+"/resume")).wantMoved(t, "resume", path).wantDone(t, "resumed")
+	s.advance(time.Second)
+	b.get("/console").wantMoved(t, "the old session", "/console/sign-in?next=%2Fconsole")
+	b.signIn(secret).wantMoved(t, "sign in after all", "/console")
+	admin.post("/console/keys/1/suspend", nil).want(t, "the last admin", http.StatusConflict, `role="alert"`)
+}
+
+// TestNetworks: a session works from the networks of its key alone.
+func TestNetworks(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	admin := s.signedIn(everything)
+	form := admin.get("/console/keys/new?for=website").form(t, "/console/keys")
+	if form.Get("name") != "Website" || fmt.Sprint(form["permission"]) != "[pets:read]" {
+		t.Errorf("got the form %v, want that of a website", form)
+	}
+	for i, wrong := range []string{"203.0.113.7/24", "shop", "203.0.113.0/33"} {
+		form.Set("networks", wrong)
+		form.Set("once", strings.Repeat("o", 20+i))
+		admin.post("/console/keys", form).want(t, wrong, http.StatusBadRequest, `name="networks" value="`+wrong+`" autocomplete="off" spellcheck="false" aria-invalid="true"`)
+	}
+	form.Set("once", strings.Repeat("n", 30))
+	form.Set("networks", " 203.0.113.0/24, 2001:db8::1\t")
+	secret := regexpFind(t, admin.post("/console/keys", form).body, `<code id="secret">([^<]*)<`)
+	admin.get("/console/keys/2").want(t, "the key", http.StatusOK, "203.0.113.0/24, 2001:db8::1/128")
+
+	b := s.browser()
+	b.signIn(secret).want(t, "from elsewhere", http.StatusForbidden, "address")
+	b.header.Set("X-Forwarded-For", "203.0.113.9")
+	b.signIn(secret).wantMoved(t, "from the network", "/console")
+	b.get("/console/pets").want(t, "from the network", http.StatusOK)
+	b.header.Set("X-Forwarded-For", "198.51.100.1")
+	b.get("/console/pets").wantMoved(t, "from elsewhere", "/console/sign-in?next=%2Fconsole%2Fpets")
+	b.header.Set("X-Forwarded-For", "2001:db8::1")
+	b.get("/console/pets").want(t, "from the other", http.StatusOK)
+	path := "/console/keys/2"
+	admin.post(path, admin.get(path).form(t, path, "networks", "203.0.113.0/24")).wantMoved(t, "change the networks", path)
+	s.advance(time.Second)
+	b.get("/console/pets").wantMoved(t, "from a network that was removed", "/console/sign-in?next=%2Fconsole%2Fpets")
+
+	own := admin.get("/console/keys/1").form(t, "/console/keys/1", "networks", "203.0.113.0/24")
+	admin.post("/console/keys/1", own).want(t, "lock itself out", http.StatusConflict, `class="notice wrong"`)
 }

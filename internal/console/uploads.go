@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -33,9 +34,11 @@ const (
 	maxFileName = 80
 )
 
-// isUpload reports whether a request sends photos. Any other form is kept in memory.
+// isUpload reports whether a request sends files, which aren't kept in memory as other forms
+// are.
 func isUpload(r *http.Request) bool {
-	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/console/pets/") && strings.HasSuffix(r.URL.Path, "/photos") &&
+	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/console/pets") &&
+		(r.URL.Path == "/console/pets" || strings.HasSuffix(r.URL.Path, "/photos") || strings.HasPrefix(r.URL.Path, importPath+"/")) &&
 		strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data")
 }
 
@@ -53,34 +56,26 @@ func (v *visit) addPhotos() error {
 	if err != nil {
 		return err
 	}
-	body := &io.LimitedReader{R: v.r.Body, N: maxPartHeader}
-	v.r.Body = struct {
-		io.Reader
-		io.Closer
-	}{body, v.r.Body}
-	form, err := v.r.MultipartReader()
+	u := upload{v: v, pet: id}
+	err = u.receive()
+	defer v.allowPage()()
 	if err != nil {
-		return badField("", "photos are sent with the form on the page of the pet")
-	}
-	u := upload{v: v, pet: id, body: body, once: newOnce()}
-	if err := u.receive(form); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), pageTimeout) // the time for the page begins only now
-	defer cancel()
-	v.r = v.r.WithContext(ctx)
-	u.allowTime(pageTimeout)
 	return u.respond()
 }
 
 // upload is a form with photos.
 type upload struct {
-	v     *visit
-	pet   int64
-	body  *io.LimitedReader
-	once  string
-	files int // seen so far
-	sent  gallery
+	v   *visit
+	pet int64 // 0 until it is added
+	// addPet adds the pet, once all fields that precede the photos are known. Its error ends the
+	// upload.
+	addPet func() (pet int64, err error)
+	body   *io.LimitedReader
+	once   string // of the form
+	files  int    // seen so far
+	sent   gallery
 	// stop is why no more files can be added, or nil.
 	stop error
 	// broken is whether the rest of the form can't be read.
@@ -89,41 +84,93 @@ type upload struct {
 
 // receive reads a form and adds its photos. The error is for a form that was refused as a
 // whole.
-func (u *upload) receive(form *multipart.Reader) error {
-	u.allowTime(uploadTimeout)
+func (u *upload) receive() error {
+	u.body = &io.LimitedReader{R: u.v.r.Body, N: maxPartHeader}
+	u.v.r.Body = struct {
+		io.Reader
+		io.Closer
+	}{u.body, u.v.r.Body}
+	form, err := u.v.r.MultipartReader()
+	if err != nil {
+		return badField("", "photos are sent with the form on the page of the pet")
+	}
+	u.v.r.PostForm = url.Values{}
+	u.v.allowTime(uploadTimeout)
+	err = u.readParts(form)
+	switch {
+	case err != nil || u.pet != 0:
+		return err
+	case len(u.sent.Refused) > 0: // the form was cut off
+		return u.sent.Refused[0].err
+	}
+	u.pet, err = u.addPet() // there was no photo
+	return err
+}
+
+// allowPage gives a page pageTimeout from now on, until the returned function is called.
+func (v *visit) allowPage() context.CancelFunc {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), pageTimeout)
+	v.r = v.r.WithContext(ctx)
+	v.allowTime(pageTimeout)
+	return cancel
+}
+
+func (u *upload) readParts(form *multipart.Reader) (failed error) {
 	for !u.broken {
 		u.body.N = maxPartHeader
 		part, err := form.NextPart()
 		if err == io.EOF && u.body.N > 0 {
-			return nil
+			return failed
 		}
 		if err != nil {
 			u.refuse("", incompleteError("the form", err))
-			return nil
+			return failed
 		}
 		u.body.N = maxUpload
 		switch name := part.FileName(); {
-		case part.FormName() == "once":
-			text, err := io.ReadAll(io.LimitReader(part, 200))
-			if once := string(text); err == nil && validOnce(once) {
-				u.once = once
+		case failed != nil: // a browser that can't send all of a form shows no response
+		case part.FormName() != "photo":
+			if err := u.readField(part); err != nil {
+				failed = err
 			}
-		case part.FormName() != "photo" || name == "": // no file was chosen
+		case name == "": // no file was chosen
 		case u.files == maxFiles:
 			u.refuse("", badField("", fmt.Sprintf("only the first %d files were read: add the others separately", maxFiles)))
 			return nil
 		default:
-			u.files++
-			err := u.add(part)
-			u.allowTime(uploadTimeout) // for the next one
-			if codeOf(err) == animalstore.PetNotFound || codeOf(err) == animalstore.InvalidAPIKey {
-				return err
-			}
-			if err != nil {
-				u.refuse(name, err)
-			}
+			failed = u.readFile(part, name)
 		}
 		part.Close() // skips the rest, which isn't limited like the header of the next one
+	}
+	return failed
+}
+
+// readField keeps a field as if the form had no files.
+func (u *upload) readField(part *multipart.Part) error {
+	text, err := io.ReadAll(io.LimitReader(part, maxForm+1))
+	if err != nil || len(text) > maxForm {
+		return badField("", "the form is too large")
+	}
+	u.v.r.PostForm.Add(part.FormName(), string(text))
+	return nil
+}
+
+// readFile adds a photo. The error is one that ends the upload.
+func (u *upload) readFile(part *multipart.Part, name string) error {
+	if u.pet == 0 {
+		var err error
+		if u.pet, err = u.addPet(); err != nil {
+			return err
+		}
+	}
+	u.files++
+	err := u.add(part)
+	u.v.allowTime(uploadTimeout) // for the next one
+	if codeOf(err) == animalstore.PetNotFound || codeOf(err) == animalstore.InvalidAPIKey {
+		return err
+	}
+	if err != nil {
+		u.refuse(name, err)
 	}
 	return nil
 }
@@ -143,8 +190,7 @@ func (u *upload) add(part *multipart.Part) error {
 	in.ContentLength = -1
 	in.Header.Set("Content-Type", http.DetectContentType(start)) // browsers go by the file's extension
 	in.Header.Set("Idempotency-Key", u.idempotencyKey(part.FileName()))
-	t := &transport{u.v.c.Server, u.v.r, &u.v.secret, u.v.w}
-	res, err := t.RoundTrip(in)
+	res, err := u.v.c.callAPI(u.v.r, &u.v.secret, u.v.w).RoundTrip(in)
 	u.broken = file.err != nil
 	switch {
 	case err != nil:
@@ -178,14 +224,19 @@ func (f *fileReader) Read(p []byte) (int, error) {
 
 // idempotencyKey adds each file of a form once, however often the form is sent.
 func (u *upload) idempotencyKey(name string) string {
+	if u.once == "" {
+		if u.once = u.v.field("once"); !validOnce(u.once) {
+			u.once = newOnce()
+		}
+	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", u.once, u.files, name))
 	return "console-" + hex.EncodeToString(hash[:16])
 }
 
 // allowTime gives the browser this long to send the next part of the form, and a little
 // longer to receive the response.
-func (u *upload) allowTime(d time.Duration) {
-	control := http.NewResponseController(u.v.w)
+func (v *visit) allowTime(d time.Duration) {
+	control := http.NewResponseController(v.w)
 	_ = control.SetReadDeadline(time.Now().Add(d)) // connections support both
 	_ = control.SetWriteDeadline(time.Now().Add(d + pageTimeout + 5*time.Second))
 }
@@ -199,18 +250,22 @@ func (u *upload) refuse(name string, err error) {
 	u.sent.Refused = append(u.sent.Refused, refusedFile{name, refusalText(err), err})
 }
 
-// respond shows the pet with its photos, and the files that were refused.
+// respond shows the pet with its photos, and the files that were refused. The script, which
+// sends one file at a time, is told why it was refused.
 func (u *upload) respond() error {
 	v := u.v
 	if len(u.sent.Refused) == 0 && u.sent.Added == 0 {
 		u.refuse("", badField("", "choose at least one picture"))
+	}
+	if v.wantsJSON() {
+		return u.respondJSON()
 	}
 	switch refused := u.sent.Refused; {
 	case len(refused) == 0 && u.sent.Added == 1:
 		return v.goTo(v.petPath(u.pet), "photo-added")
 	case len(refused) == 0:
 		return v.goTo(v.petPath(u.pet), "photos-added")
-	case !v.may(read):
+	case !v.may(petsRead):
 		return refused[0].err
 	}
 	var limited *client.RateLimitError
@@ -220,12 +275,45 @@ func (u *upload) respond() error {
 		v.show(p)
 		return nil
 	}
-	status := http.StatusBadRequest
+	return v.showPetWith(u.status(), u.pet, u.sent)
+}
+
+// status is that of a response with files that were refused.
+func (u *upload) status() int {
 	var first *client.Error
 	if errors.As(u.sent.Refused[0].err, &first) {
-		status = first.Status
+		return first.Status
 	}
-	return v.showPetWith(status, u.sent)
+	return http.StatusBadRequest
+}
+
+// wantsJSON reports whether the script made the request.
+func (v *visit) wantsJSON() bool { return v.r.Header.Get("Accept") == "application/json" }
+
+// uploadResult is the response to the script.
+type uploadResult struct {
+	Page    string `json:"page"`              // to open afterwards
+	Photos  string `json:"photos"`            // where photos of the pet are sent
+	Problem string `json:"problem,omitempty"` // why the photo wasn't added
+}
+
+func (v *visit) uploadResult(pet int64) uploadResult {
+	return uploadResult{Page: v.petPath(pet), Photos: petPath(pet) + "/photos"}
+}
+
+func (u *upload) respondJSON() error {
+	result := u.v.uploadResult(u.pet)
+	_, err := u.v.r.Cookie(doneCookie)
+	switch {
+	case len(u.sent.Refused) > 0:
+		result.Problem = u.sent.Refused[0].Reason
+	case err == nil: // of the pet, or another photo
+		u.v.say("photos-added")
+	default:
+		u.v.say("photo-added")
+	}
+	u.v.writeJSON(result)
+	return nil
 }
 
 // Summary says how many files were added, and how many weren't.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"animalstore"
@@ -29,9 +28,6 @@ type frame struct {
 	Here        string // the address of the page
 	Posted      bool   // the page is at another address, where a form was sent
 	Find        string // the text in the search box
-	MayRead     bool
-	MayWrite    bool
-	MayAdmin    bool
 }
 
 type navEntry struct {
@@ -41,12 +37,13 @@ type navEntry struct {
 }
 
 var nav = []navEntry{
-	{Title: "Overview", Path: "/console", needs: read},
-	{Title: "Pets", Path: "/console/pets", needs: read},
-	{Title: "Orders", Path: "/console/orders", needs: read},
-	{Title: "Categories", Path: "/console/categories", needs: read},
-	{Title: "Events", Path: "/console/events", needs: read},
-	{Title: "Usage", Path: "/console/usage", needs: read},
+	{Title: "Overview", Path: "/console"},
+	{Title: "Pets", Path: "/console/pets", needs: petsRead},
+	{Title: "Orders", Path: "/console/orders", needs: ordersRead},
+	{Title: "Categories", Path: "/console/categories", needs: petsRead},
+	{Title: "Events", Path: "/console/events", needs: eventsRead},
+	{Title: "Usage", Path: "/console/usage"},
+	{Title: "Failed requests", Path: "/console/failures"},
 	{Title: "Keys", Path: "/console/keys", needs: admin},
 	{Title: "Webhooks", Path: "/console/webhooks", needs: admin},
 	{Title: "System", Path: "/console/system", needs: admin},
@@ -64,6 +61,8 @@ var doneTexts = map[string]string{
 	"approved":      "The order was approved. The pet stays pending.",
 	"delivered":     "The order was delivered, and the pet is sold.",
 	"cancelled":     "The order was cancelled, and the pet is available again.",
+	"suspended":     "The key is suspended. It stops working within a second.",
+	"resumed":       "The key works again.",
 	"revoked":       "The key was revoked. It stops working within a second.",
 	"unbanned":      "The ban was lifted.",
 	"pinged":        "The ping was sent. Reload to see its result.",
@@ -80,7 +79,7 @@ func (c *Console) frame(v *visit, title string) frame {
 	if v == nil {
 		return f
 	}
-	f.Key, f.MayRead, f.MayWrite, f.MayAdmin = v.key, v.may(read), v.may(write), v.may(admin)
+	f.Key = v.key
 	f.Done, f.Here, f.Posted = v.takeDone(), v.here(), v.r.Method == http.MethodPost
 	f.Find = v.r.URL.Query().Get("find")
 	for _, entry := range nav {
@@ -94,26 +93,28 @@ func (c *Console) frame(v *visit, title string) frame {
 
 // templates returns the pages by name, each with the layout. They are parsed when the
 // first page is shown, because only serve needs them and every command would wait.
-var templates = sync.OnceValue(func() map[string]*template.Template {
-	layout := template.Must(template.New("layout").Funcs(functions).ParseFS(web, "web/layout.html"))
-	files, err := web.ReadDir("web")
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	all := map[string]*template.Template{}
-	for _, file := range files {
-		name, isTemplate := strings.CutSuffix(file.Name(), ".html")
-		if isTemplate && name != "layout" {
-			all[name] = template.Must(template.Must(layout.Clone()).ParseFS(web, path.Join("web", file.Name())))
+func (c *Console) templates() map[string]*template.Template {
+	c.parsed.Do(func() {
+		layout := template.Must(template.New("layout").Funcs(functions).Funcs(template.FuncMap{"when": c.when, "ago": c.ago}).ParseFS(web, "web/layout.html"))
+		files, err := web.ReadDir("web")
+		if err != nil {
+			panic(err) // it is embedded
 		}
-	}
-	return all
-})
+		c.pages = map[string]*template.Template{}
+		for _, file := range files {
+			name, isTemplate := strings.CutSuffix(file.Name(), ".html")
+			if isTemplate && name != "layout" {
+				c.pages[name] = template.Must(template.Must(layout.Clone()).ParseFS(web, path.Join("web", file.Name())))
+			}
+		}
+	})
+	return c.pages
+}
 
 // render writes a page. Nothing is sent until the whole page is rendered.
 func (c *Console) render(w http.ResponseWriter, status int, name string, data any) {
 	var b bytes.Buffer
-	if err := templates()[name].ExecuteTemplate(&b, "page", data); err != nil {
+	if err := c.templates()[name].ExecuteTemplate(&b, "page", data); err != nil {
 		panic(fmt.Errorf("render %s: %w", name, err)) // the API turns it into a response
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -128,37 +129,24 @@ func (v *visit) render(status int, name string, data any) error {
 }
 
 var functions = template.FuncMap{
-	"when":   when,
 	"clock":  clock,
+	"title":  eventTitle,
 	"number": number,
+	"count":  func(n int) string { return number(int64(n)) },
 	"size":   size,
 	"span":   span,
 	"uptime": uptime,
 	"link":   withQuery,
 	"label":  categoryLabel,
-	"state":  func(k animalstore.Key, now time.Time) string { return k.State(now) },
-	"join":   strings.Join,
-	"list":   func(items ...string) []string { return items },
-}
 
-const (
-	rfc3339Milli = "2006-01-02T15:04:05.000Z"
-	readable     = "2 Jan 2006, 15:04:05 UTC"
-)
+	"codeGuide": codeGuide,
 
-// when is a time in UTC, which the script turns into the reader's.
-func when(t animalstore.Time) template.HTML {
-	if t.IsZero() {
-		return "never"
-	}
-	u := t.UTC()
-	return template.HTML(`<time datetime="` + u.Format(rfc3339Milli) + `">` + u.Format(readable) + `</time>`)
-}
+	"state": func(k animalstore.Key, now time.Time) string { return k.State(now) },
+	"join":  strings.Join,
 
-// clock is the time of day, in UTC until the script turns it into the reader's.
-func clock(t animalstore.Time) template.HTML {
-	u := t.UTC()
-	return template.HTML(`<time datetime="` + u.Format(rfc3339Milli) + `" data-style="time">` + u.Format("15:04:05 UTC") + `</time>`)
+	"visible": visible,
+	"failing": failing,
+	"list":    func(items ...string) []string { return items },
 }
 
 // number groups digits, so that large numbers are easy to read.

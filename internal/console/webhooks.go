@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,15 +22,49 @@ type webhooksPage struct {
 
 // webhookForm is what the form of a webhook shows.
 type webhookForm struct {
-	URL, Types, Description string
-	Problem                 formError
-	Once, ETag              string
-	Conflicts               []conflict
+	URL, Description string
+	Types            []string // patterns
+	Problem          formError
+	Once, ETag       string
+	Conflicts        []conflict
+}
+
+// typeGroup is the choice of events about a kind of resource.
+type typeGroup struct {
+	Resource string
+	Choices  []typeChoice // all of them first
+}
+
+type typeChoice struct {
+	Pattern, Title string
+	Chosen         bool
+}
+
+// TypeGroups are the types of events to choose from.
+func (f webhookForm) TypeGroups() (groups []typeGroup) {
+	choice := func(pattern, title string) typeChoice {
+		return typeChoice{pattern, title, slices.Contains(f.Types, pattern)}
+	}
+	for _, t := range animalstore.EventTypes {
+		i := slices.IndexFunc(groups, func(g typeGroup) bool { return g.Resource == t.Resource() })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, typeGroup{t.Resource(), []typeChoice{choice(t.Resource()+".*", "all")}})
+		}
+		groups[i].Choices = append(groups[i].Choices, choice(string(t), strings.TrimPrefix(string(t), t.Resource()+".")))
+	}
+	return groups
+}
+
+// failing reports whether the last attempt to deliver to a webhook failed. One that is
+// disabled says why itself.
+func failing(w animalstore.Webhook) bool {
+	return w.State != animalstore.WebhookDisabled && w.LastFailedAt.After(w.LastDeliveredAt.Time)
 }
 
 // listWebhooks serves GET /console/webhooks.
 func (v *visit) listWebhooks() error {
-	return v.showWebhooks(http.StatusOK, webhookForm{Types: strings.Join(animalstore.DefaultEventPatterns.List(), ", ")})
+	return v.showWebhooks(http.StatusOK, webhookForm{Types: animalstore.DefaultEventPatterns.List()})
 }
 
 func (v *visit) showWebhooks(status int, form webhookForm) error {
@@ -44,24 +79,34 @@ func (v *visit) showWebhooks(status int, form webhookForm) error {
 }
 
 func (v *visit) sentWebhook() webhookForm {
-	return webhookForm{URL: strings.TrimSpace(v.field("url")), Types: v.field("types"), Description: v.field("description"), ETag: v.field("etag")}
+	return webhookForm{URL: strings.TrimSpace(v.field("url")), Types: v.r.PostForm["types"], Description: v.field("description"), ETag: v.field("etag")}
 }
 
-// types reads patterns that are separated by commas or spaces.
-func (f webhookForm) types() animalstore.EventPatterns {
-	return animalstore.EventPatterns(strings.Join(strings.FieldsFunc(f.Types, func(c rune) bool { return c == ',' || c == ' ' }), ","))
+// patterns are the types that were chosen, without those that another choice includes.
+func (f webhookForm) patterns() (animalstore.EventPatterns, error) {
+	if len(f.Types) == 0 { // the API would take its default
+		return "", badField("types", "choose at least one type of event")
+	}
+	chosen := slices.DeleteFunc(slices.Clone(f.Types), func(pattern string) bool {
+		all := animalstore.EventType(pattern).Resource() + ".*"
+		return pattern != all && slices.Contains(f.Types, all)
+	})
+	return animalstore.EventPatterns(strings.Join(chosen, ",")), nil
 }
 
 // createWebhook serves POST /console/webhooks.
 func (v *visit) createWebhook() error {
 	form := v.sentWebhook()
-	err := v.useForm()
+	types, err := form.patterns()
+	if err == nil {
+		err = v.useForm()
+	}
 	if errors.Is(err, errSentTwice) {
 		return v.showSentTwice()
 	}
 	var created client.WebhookWithSecret
 	if err == nil {
-		created, err = v.api.CreateWebhook(v.r.Context(), animalstore.NewWebhook{URL: form.URL, Types: form.types(), Description: form.Description})
+		created, err = v.api.CreateWebhook(v.r.Context(), animalstore.NewWebhook{URL: form.URL, Types: types, Description: form.Description})
 	}
 	if message, status, ok := formProblem(err); ok {
 		form.Problem = message
@@ -82,7 +127,7 @@ type webhookPage struct {
 	Deliveries page[animalstore.Delivery]
 	State      string // of the deliveries that are shown
 	States     []string
-	feed       // what was changed
+	history    // what was changed
 }
 
 // webhookForms are what the forms of the page show.
@@ -118,7 +163,7 @@ func (v *visit) showWebhook() error {
 }
 
 func formOfWebhook(w animalstore.Webhook, etag string) webhookForm {
-	return webhookForm{URL: w.URL, Types: strings.Join(w.Types.List(), ", "), Description: w.Description, ETag: etag}
+	return webhookForm{URL: w.URL, Types: w.Types.List(), Description: w.Description, ETag: etag}
 }
 
 func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, forms webhookForms) error {
@@ -129,9 +174,9 @@ func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, forms w
 	if err != nil {
 		return err
 	}
-	var past feed
-	if v.may(read) {
-		if past, err = v.historyOf("webhook", webhook.ID, false); err != nil {
+	var past history
+	if v.may(eventsRead) {
+		if past, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("webhook", webhook.ID)}); err != nil {
 			return err
 		}
 	}
@@ -148,13 +193,16 @@ func (v *visit) changeWebhook() error {
 		return err
 	}
 	form := v.sentWebhook()
-	types := form.types()
+	types, err := form.patterns()
 	patch := animalstore.WebhookPatch{URL: &form.URL, Types: &types, Description: &form.Description}
 	option := v.ifMatch()
 	if state := animalstore.WebhookState(v.field("state")); state != "" {
-		patch, option = animalstore.WebhookPatch{State: &state}, client.IfMatch("*") // even if something else was changed
+		err, patch, option = nil, animalstore.WebhookPatch{State: &state}, client.IfMatch("*") // even if something else was changed
 	}
-	if _, err = v.api.UpdateWebhook(v.r.Context(), id, patch, option); err == nil {
+	if err == nil {
+		_, err = v.api.UpdateWebhook(v.r.Context(), id, patch, option)
+	}
+	if err == nil {
 		return v.goTo(webhookPath(id), "saved")
 	}
 	message, status, fixable := formProblem(err)

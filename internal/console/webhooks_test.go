@@ -3,8 +3,12 @@ package console_test
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"animalstore"
 )
 
 // TestWebhooks: a webhook's life, by forms alone. TestDeliveries has what it sends.
@@ -48,4 +52,54 @@ func TestWebhooks(t *testing.T) {
 		b.post(path+"/remove", page.form(t, path+"/remove")).wantMoved(t, "remove", "/console/webhooks").wantDone(t, "removed")
 	}
 	b.get(path).want(t, "removed", http.StatusNotFound)
+}
+
+// TestTypesOfAWebhook: types are chosen from a list.
+func TestTypesOfAWebhook(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	b := s.signedIn(everything)
+	form := b.get("/console/webhooks").form(t, "/console/webhooks", "url", "https://192.0.2.1/")
+	form.Del("types")
+	b.post("/console/webhooks", form).want(t, "no type", http.StatusBadRequest, `class="types" tabindex="-1" aria-invalid="true"`)
+	form["types"] = []string{"pet.*", "pet.created", "order.created"}
+	b.post("/console/webhooks", form).want(t, "create", http.StatusOK)
+	page := b.get("/console/webhooks/1")
+	if got := page.form(t, "/console/webhooks/1")["types"]; !slices.Equal(got, []string{"pet.*", "order.created"}) {
+		t.Errorf("got %q chosen, want those that were, without what pet.* includes", got)
+	}
+	form = page.form(t, "/console/webhooks/1")
+	form.Del("types")
+	b.post("/console/webhooks/1", form).want(t, "no type", http.StatusBadRequest, `aria-invalid="true"`)
+}
+
+// TestFailingWebhooks: a webhook is shown as failing while its last attempt failed.
+func TestFailingWebhooks(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.webhook()
+	b := s.signedIn(everything)
+	attempt := func(status int, failing bool) {
+		t.Helper()
+		at := animalstore.At(s.clock())
+		if _, err := s.db.PingWebhook(t.Context(), 1, animalstore.WebhookPing, at); err != nil {
+			t.Fatal(err)
+		}
+		due, err := s.db.ClaimDeliveries(t.Context(), at, animalstore.At(at.Add(time.Minute)))
+		if err != nil || len(due) != 1 {
+			t.Fatalf("got %d due, %v", len(due), err)
+		}
+		if _, _, err := s.db.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: at, Status: &status}, 0, 0), at, animalstore.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/console/webhooks", "/console/webhooks/1"} {
+			if got := strings.Contains(b.get(path).body, ">failing<"); got != failing {
+				t.Errorf("%s after %d: failing is %t, want %t", path, status, got, failing)
+			}
+		}
+		s.advance(time.Second)
+	}
+	attempt(200, false)
+	attempt(500, true)
+	attempt(200, false)
 }

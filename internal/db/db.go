@@ -77,6 +77,7 @@ type DB interface {
 	Events
 	Webhooks
 	Sessions
+	Failures
 
 	// DropIdempotencyRecords removes at most max of the records stored for
 	// [Idempotency] before a time, oldest first, and returns how many it removed.
@@ -128,6 +129,15 @@ func StoredIndex[S comparable](all []S, s S) int64 {
 		panic(fmt.Sprintf("%v passed validation but is unknown", s))
 	}
 	return int64(i)
+}
+
+// StoredIndexes returns the stored values of a whole list.
+func StoredIndexes[S any](all []S) []int64 {
+	stored := make([]int64, len(all))
+	for i := range all {
+		stored[i] = int64(i)
+	}
+	return stored
 }
 
 // FromStored returns the value stored as i, or "" if i is unknown.

@@ -41,13 +41,14 @@ type Events interface {
 // events.
 var ErrEventsExpired = errors.New("events expired")
 
-// EventQuery selects the events that match all of its fields. Without Types or
-// Subject, every event matches.
+// EventQuery selects the events that match all of its fields. Without Types, Subject or
+// PetID, every event matches. Subject and PetID aren't combined.
 type EventQuery struct {
 	After   int64 // only higher ids, oldest first
 	Before  int64 // if not 0, replaces After: only lower ids (or LatestEvents), newest first
 	Types   []animalstore.EventType
 	Subject string // such as "pet/17"
+	PetID   int64  // if not 0, only events of this pet, its photos and its orders
 	Limit   int    // at least 1
 }
 
@@ -55,8 +56,9 @@ type EventQuery struct {
 const LatestEvents = -1
 
 // MaxEventsExamined is how many events an engine examines in one call if few of them
-// match, so that a query for a rare type doesn't scan the whole store. With a subject,
-// it examines only the events of resources with that id.
+// match, so that a query for a rare type doesn't scan the whole store. With a pet, or a
+// pet as the subject, it examines only the events of that pet, its photos and its orders.
+// With another subject, it examines only the events of resources with that id.
 const MaxEventsExamined = 1000
 
 // Origin is where a change comes from: a key, and the request it sent. The zero Origin is
@@ -87,12 +89,20 @@ func OriginOf(ctx context.Context) Origin {
 
 // What engines share about events. They store a type as its index in
 // animalstore.EventTypes, a subject as the id alone because the type names the
-// resource, and an origin as its two fields.
+// resource, the pet that the subject belongs to, and an origin as its two fields.
+
+// petResources are the resources that belong to a pet.
+var petResources = []string{"pet", "photo", "order"}
+
+// SQLOtherSubject are the events that aren't of pets themselves. Those are found by their
+// pet, so that adding a pet costs one entry in one index.
+const SQLOtherSubject = "type > 2"
 
 // EventFilter is an [EventQuery] in the form that engines apply.
 type EventFilter struct {
 	Types     []int64 // the stored values; nil: all
-	HasID     bool    // only events of the resource with this id
+	PetID     int64   // if not 0, only events of this pet, its photos and its orders
+	HasID     bool    // only events of the resource with this id, which isn't a pet
 	SubjectID int64
 	None      bool // nothing can match
 }
@@ -100,19 +110,26 @@ type EventFilter struct {
 // Filter returns the filter for a query.
 func (q *EventQuery) Filter() EventFilter {
 	var f EventFilter
-	resource := ""
-	if q.Subject != "" {
-		var ok bool
-		if resource, f.SubjectID, ok = animalstore.ParseEventSubject(q.Subject); !ok {
+	resources := []string(nil) // any
+	switch {
+	case q.PetID != 0:
+		f.PetID, resources = q.PetID, petResources
+	case q.Subject != "":
+		resource, id, ok := animalstore.ParseEventSubject(q.Subject)
+		if !ok || resource == "pet" && id == 0 {
 			return EventFilter{None: true}
 		}
-		f.HasID = true
-	}
-	if resource == "" && len(q.Types) == 0 {
+		resources = []string{resource}
+		if resource == "pet" {
+			f.PetID = id
+		} else {
+			f.HasID, f.SubjectID = true, id
+		}
+	case len(q.Types) == 0:
 		return f
 	}
 	for i, t := range animalstore.EventTypes {
-		if (len(q.Types) == 0 || slices.Contains(q.Types, t)) && (resource == "" || t.Resource() == resource) {
+		if (len(q.Types) == 0 || slices.Contains(q.Types, t)) && (resources == nil || slices.Contains(resources, t.Resource())) {
 			f.Types = append(f.Types, int64(i))
 		}
 	}
@@ -128,9 +145,10 @@ func (f *EventFilter) Examined(limit int) int {
 	return max(limit, MaxEventsExamined)
 }
 
-// Matches reports whether an event with this stored type and subject passes.
-func (f *EventFilter) Matches(eventType, subjectID int64) bool {
-	return f.Types == nil || slices.Contains(f.Types, eventType) && (!f.HasID || f.SubjectID == subjectID)
+// Matches reports whether an event with this stored type passes, if it is of the right
+// pet or subject.
+func (f *EventFilter) Matches(eventType int64) bool {
+	return f.Types == nil || slices.Contains(f.Types, eventType)
 }
 
 // EventTypeIndex returns the stored value of a type. It panics if t is unknown.

@@ -35,12 +35,17 @@ type Keys interface {
 	// stored, unless it was lifted. That ban may be over.
 	Key(ctx context.Context, id int64) (animalstore.Key, error)
 
+	// KeyNames returns the names of the keys with these ids. Ids of no key aren't in the
+	// result.
+	KeyNames(ctx context.Context, ids []int64) (map[int64]string, error)
+
 	// Keys returns keys in descending order of id, including expired and revoked
 	// ones.
 	Keys(ctx context.Context, q KeyQuery) ([]animalstore.Key, error)
 
 	// UpdateKey calls change with a key and stores the result. otherAdmin reports
 	// whether another key of the same environment can manage keys at that time.
+	// Suspending a key also deletes its sessions.
 	UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(k *animalstore.Key, otherAdmin bool) error) (animalstore.Key, error)
 
 	// RotateKey adds a secret to a key if check returns nil. It returns an error if the
@@ -86,6 +91,14 @@ func KeyChange(before, after animalstore.Key, at animalstore.Time) (t animalstor
 	}
 	return animalstore.KeyUpdated, true
 }
+
+// SuspendedNow reports whether a change of a key suspends it.
+func SuspendedNow(before, after *animalstore.Key) bool {
+	return after.Suspended() && !before.Suspended()
+}
+
+// SQLDeleteSessions deletes the sessions of a key.
+const SQLDeleteSessions = "DELETE FROM console_sessions WHERE secret IN (SELECT hash FROM key_secrets WHERE key_id = $1)"
 
 // CheckRotation returns an error if a key can't get another secret. check may be nil.
 func CheckRotation(key *animalstore.Key, check func(*animalstore.Key) error) error {

@@ -2,7 +2,9 @@ package db
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"animalstore"
@@ -13,15 +15,15 @@ import (
 
 // Names finds pets by name.
 type Names interface {
-	// PetsByName returns a page of the pets whose folded name begins with q.Prefix, in
-	// ascending order of their [NamePosition]. It examines at most MaxNamesRead
-	// pets, so a page with a filter may be short or empty although there are more. next
-	// is where the next page begins, or nil if no pets are left. Its cost doesn't depend
-	// on the number of pets stored.
+	// PetsByName returns a page of the pets of whose name an entry begins with q.Prefix
+	// (see [NameEntries]), each at its smallest such entry, in ascending order of their
+	// [NamePosition]. It examines at most MaxNamesRead entries, so a page may be short or
+	// empty although there are more. next is where the next page begins, or nil if no
+	// entries are left. Its cost doesn't depend on the number of pets stored.
 	PetsByName(ctx context.Context, q NameQuery) (pets []animalstore.Pet, next *NamePosition, err error)
 }
 
-// MaxNamesRead is the most pets one call of PetsByName examines.
+// MaxNamesRead is the most entries one call of PetsByName examines.
 const MaxNamesRead = 2000
 
 // NameQuery selects the pets that match all of its fields.
@@ -35,31 +37,107 @@ type NameQuery struct {
 
 // NamePosition is the position of a pet in the list by name.
 type NamePosition struct {
-	Folded string
-	ID     int64
+	Entry string
+	ID    int64
 }
 
-// maxFolded is how many code points of a folded name are stored and sorted by. The
-// beginning of a name that callers can search for has at most 100 and is at most three
-// times as long when folded.
-const maxFolded = 300
+const (
+	// maxWords is how many words of a name have an entry.
+	maxWords = 4
+	// maxEntry is the maximum length of an entry, in code points. The beginning of a word
+	// that callers can search for has at most 100 and is at most three times as long when
+	// folded.
+	maxEntry = 300
+)
 
-// FoldName returns the form in which names are compared: composed (NFC), with full case
-// folding, composed again (folding takes apart some letters, and ι isn't the beginning of
-// ΐ), and cut off after maxFolded code points. Names that differ only in case or in
-// how their accents are encoded have the same form, in every engine.
-func FoldName(name string) string {
-	if folded, ok := foldASCII(name); ok {
-		return folded
+// NameEntry is an entry of a pet's name in the index of names.
+type NameEntry struct {
+	Text string
+	// Shared is how many bytes of the text the next smaller entry of the name begins with,
+	// too. So a search for no more than those lists the pet there, or even before, and
+	// skips this entry.
+	Shared int
+}
+
+// NameEntries returns the entries of a name, in ascending order: what is left of the folded
+// name from each of its first words on, cut off after maxEntry code points. A word starts
+// at the beginning, and after white space and the characters -_/.,().
+func NameEntries(name string) []NameEntry {
+	folded := FoldName(name)
+	entries := make([]NameEntry, 0, maxWords)
+	for start := 0; start >= 0 && len(entries) < maxWords; start = nextWord(folded, start) {
+		entries = append(entries, NameEntry{Text: cut(folded[start:])})
 	}
-	folded := strings.Map(foldCherokee, norm.NFC.String(cases.Fold().String(norm.NFC.String(name))))
+	if len(entries) == 1 {
+		return entries
+	}
+	slices.SortFunc(entries, func(a, b NameEntry) int { return strings.Compare(a.Text, b.Text) })
+	entries = slices.Compact(entries)
+	for i := 1; i < len(entries); i++ {
+		entries[i].Shared = commonPrefix(entries[i-1].Text, entries[i].Text)
+	}
+	return entries
+}
+
+// nextWord returns where the next word after the position starts, or -1.
+func nextWord(name string, after int) int {
+	separated := true // the first character is no start again
+	for i, r := range name[after:] {
+		if i == 0 {
+			separated = isSeparator(r)
+			continue
+		}
+		is := isSeparator(r)
+		if separated && !is {
+			return after + i
+		}
+		separated = is
+	}
+	return -1
+}
+
+func isSeparator(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("-_/.,()", r) }
+
+// cut returns the first maxEntry code points.
+func cut(text string) string {
+	if len(text) <= maxEntry {
+		return text
+	}
 	n := 0
-	for i := range folded {
-		if n++; n > maxFolded {
-			return folded[:i]
+	for i := range text {
+		if n++; n > maxEntry {
+			return text[:i]
 		}
 	}
-	return folded
+	return text
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// FoldName returns the form in which names are compared: composed (NFC), with full case
+// folding, and composed again (folding takes apart some letters, and ι isn't the beginning
+// of ΐ). Names that differ only in case or in how their accents are encoded have the same
+// form, in every engine.
+func FoldName(name string) string {
+	if isASCII(name) { // as most are; this is five times as fast
+		return strings.ToLower(name)
+	}
+	return strings.Map(foldCherokee, norm.NFC.String(cases.Fold().String(norm.NFC.String(name))))
+}
+
+func isASCII(name string) bool {
+	for i := range len(name) {
+		if name[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // foldCherokee folds small Cherokee letters into capitals, as Unicode does in this one
@@ -74,25 +152,15 @@ func foldCherokee(r rune) rune {
 	return r
 }
 
-// foldASCII is FoldName for names in ASCII, which most are. It is five times as fast.
-func foldASCII(name string) (folded string, ok bool) {
-	for i := range len(name) {
-		if name[i] >= utf8.RuneSelf {
-			return "", false
-		}
-	}
-	return strings.ToLower(name[:min(len(name), maxFolded)]), true
-}
-
-// Start returns the position before the first pet that the query can find: ids begin at 1.
+// Start returns the position before the first entry that the query can find: ids begin at 1.
 func (q NameQuery) Start() NamePosition {
 	if q.After.ID == 0 {
-		return NamePosition{Folded: q.Prefix}
+		return NamePosition{Entry: q.Prefix}
 	}
 	return q.After
 }
 
-// End returns the exclusive upper bound of the folded names that begin with the prefix.
+// End returns the exclusive upper bound of the entries that begin with the prefix.
 func (q NameQuery) End() string {
 	before := q.Prefix
 	for before != "" {
@@ -105,8 +173,11 @@ func (q NameQuery) End() string {
 			return before + string(last+1)
 		}
 	}
-	return strings.Repeat(string(utf8.MaxRune), maxFolded+1) // after all names
+	return strings.Repeat(string(utf8.MaxRune), maxEntry+1) // after all entries
 }
+
+// Lists reports whether a pet is listed at an entry that begins with the prefix.
+func (q NameQuery) Lists(shared int64) bool { return shared < int64(len(q.Prefix)) }
 
 // Matches reports whether a pet with a matching name passes the other filters.
 func (q NameQuery) Matches(categoryID int64, status animalstore.PetStatus) bool {

@@ -1,11 +1,13 @@
 package db
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -19,11 +21,39 @@ func TestFoldName(t *testing.T) {
 		{"ﬁsh", "fish"}, {"ŉ", "ʼn"}, {"ΐ", "ΐ"}, {"ι\u0308\u0301", "ΐ"}, {"ᾳ", "αι"}, {"և", "եւ"},
 		{"ᏣᎳᎩ", "ᏣᎳᎩ"}, {"ꮳꮃꭹ", "ᏣᎳᎩ"}, {"Ⴀ", "ⴀ"}, {"\U00010400", "\U00010428"},
 		{"たま", "たま"}, {"か\u3099", "が"}, {"강아지", "강아지"}, {"\u1100\u1161", "가"},
-		{strings.Repeat("ß", 200), strings.Repeat("ss", 150)},
-		{strings.Repeat("A", 301), strings.Repeat("a", 300)},
+		{strings.Repeat("ß", 200), strings.Repeat("ss", 200)},
+		{strings.Repeat("A", 301), strings.Repeat("a", 301)}, {strings.Repeat("ß", 1024), strings.Repeat("s", 2048)},
 	} {
 		if got := FoldName(test.name); got != test.want {
 			t.Errorf("FoldName(%q) = %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestNameEntries(t *testing.T) {
+	long := strings.Repeat("🐶", 400)
+	for _, test := range []struct {
+		name string
+		want []NameEntry
+	}{
+		{"Rex", []NameEntry{{"rex", 0}}},
+		{"Mochi the Fluffy", []NameEntry{{"fluffy", 0}, {"mochi the fluffy", 0}, {"the fluffy", 0}}},
+		{"a b c d e f", []NameEntry{{"a b c d e f", 0}, {"b c d e f", 0}, {"c d e f", 0}, {"d e f", 0}}},
+		{"rex rex", []NameEntry{{"rex", 0}, {"rex rex", 3}}},
+		{"Rex-rexine_rex.rex", []NameEntry{{"rex", 0}, {"rex-rexine_rex.rex", 3}, {"rex.rex", 3}, {"rexine_rex.rex", 3}}},
+		{" Rex", []NameEntry{{" rex", 0}, {"rex", 0}}},
+		{"(a)\u3000,b ", []NameEntry{{"(a)\u3000,b ", 0}, {"a)\u3000,b ", 0}, {"b ", 0}}},
+		{"Ä e\u0301", []NameEntry{{"ä é", 0}, {"é", 1}}},                   // the same first byte
+		{"100% \u0301x", []NameEntry{{"100% \u0301x", 0}, {"\u0301x", 0}}}, // an accent is no separator
+		{"O'Neill–Ω", []NameEntry{{"o'neill–ω", 0}}},
+		{"...", []NameEntry{{"...", 0}}},
+		{long, []NameEntry{{strings.Repeat("🐶", 300), 0}}},
+		{"x " + long, []NameEntry{{"x " + strings.Repeat("🐶", 298), 0}, {strings.Repeat("🐶", 300), 0}}},
+		{strings.Repeat("a", 300) + " b", []NameEntry{{strings.Repeat("a", 300), 0}, {"b", 0}}},
+		{strings.Repeat("a ", 200), []NameEntry{{strings.Repeat("a ", 150), 0}}}, // all four are equal when cut
+	} {
+		if got := NameEntries(test.name); !slices.Equal(got, test.want) {
+			t.Errorf("NameEntries(%q)\ngot  %+v\nwant %+v", test.name, got, test.want)
 		}
 	}
 }
@@ -46,8 +76,8 @@ func TestFoldNameOfEveryRune(t *testing.T) {
 		if decomposed := norm.NFD.String(string(r)); FoldName(decomposed) != got {
 			t.Errorf("%U folds to %q, but %q, which is the same, to %q", r, got, decomposed, FoldName(decomposed))
 		}
-		if folded, ok := foldASCII(string(r)); ok && folded != strings.ToLower(string(r)) {
-			t.Errorf("%U folds to %q", r, folded)
+		if general := strings.Map(foldCherokee, cases.Fold().String(string(r))); isASCII(string(r)) && got != general {
+			t.Errorf("%U folds to %q, want %q as in any other text", r, got, general)
 		}
 	}
 }
@@ -60,7 +90,7 @@ func TestNameQueryEnd(t *testing.T) {
 			t.Errorf("names that begin with %q end before %q, want %q", test.prefix, got, test.want)
 		}
 	}
-	longest := strings.Repeat("\U0010FFFF", maxFolded)
+	longest := strings.Repeat("\U0010FFFF", maxEntry)
 	if got := (NameQuery{Prefix: "\U0010FFFF"}).End(); got <= longest || !utf8.ValidString(got) {
 		t.Errorf("the last name of all is after %q", got)
 	}

@@ -2,45 +2,67 @@ package db
 
 import (
 	"context"
+	"slices"
 
 	"animalstore"
 )
 
 // Orders stores orders.
 type Orders interface {
-	// PlaceOrder adds an order for a pet and makes the pet pending. If several
+	// PlaceOrder adds an order that passed Validate and makes its pet pending. If several
 	// callers order the same pet at once, exactly one succeeds. It returns
 	// ErrNotFound if the pet doesn't exist, and an error with the code
 	// pet_not_available if the pet isn't available. idempotency may be nil.
-	PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, idempotency *Idempotency) (order animalstore.Order, replayed bool, err error)
+	PlaceOrder(ctx context.Context, in animalstore.NewOrder, at animalstore.Time, idempotency *Idempotency) (order animalstore.Order, replayed bool, err error)
 
 	// Order returns one order.
 	Order(ctx context.Context, id int64) (animalstore.Order, error)
 
-	// Orders returns orders in descending order of id, at the same cost as Pets.
+	// Orders returns orders by id, the newest first unless q says otherwise, at the same
+	// cost as Pets.
 	Orders(ctx context.Context, q OrderQuery) ([]animalstore.Order, error)
 
-	// UpdateOrder calls change with an order and stores the new status, together
-	// with the status that it implies for the pet.
+	// UpdateOrder calls change with an order and stores the result. If its status
+	// changed, the status that it implies for the pet is stored with it.
 	UpdateOrder(ctx context.Context, id int64, change func(o *animalstore.Order) error) (animalstore.Order, error)
 }
 
 // OrderQuery selects the orders that match all of its fields. A field with its
 // zero value matches every order.
 type OrderQuery struct {
-	Status animalstore.OrderStatus
-	PetID  int64
-	Before int64 // only lower ids
-	Limit  int   // at least 1
+	Statuses  []animalstore.OrderStatus
+	PetID     int64
+	Reference animalstore.OptionalText
+	Oldest    bool  // by ascending id, instead of descending
+	After     int64 // only orders after the one with this id, in the order of the list
+	Limit     int   // at least 1
+}
+
+// SQLStatuses returns the stored statuses that a list of orders is read by, because its
+// index is sorted by them. It returns nil if the list is read by id.
+func (q *OrderQuery) SQLStatuses() (stored []int64) {
+	all := q.PetID != 0 || q.Reference != ""
+	for i, status := range animalstore.OrderStatuses {
+		if len(q.Statuses) == 0 && all || slices.Contains(q.Statuses, status) {
+			stored = append(stored, int64(i))
+		}
+	}
+	if len(stored) == len(animalstore.OrderStatuses) && !all {
+		return nil
+	}
+	return stored
 }
 
 // NewOrder returns the order that PlaceOrder adds, without an id, and sets the pet's
 // status accordingly. It returns an error if the pet can't be ordered.
-func NewOrder(pet *animalstore.Pet, at animalstore.Time) (animalstore.Order, error) {
+func NewOrder(in animalstore.NewOrder, pet *animalstore.Pet, at animalstore.Time) (animalstore.Order, error) {
 	if err := pet.CheckOrderable(); err != nil {
 		return animalstore.Order{}, err
 	}
-	order := animalstore.Order{PetID: pet.ID, Status: animalstore.OrderPlaced, CreatedAt: at, UpdatedAt: at}
+	order := animalstore.Order{
+		PetID: pet.ID, Status: animalstore.OrderPlaced, Reference: in.Reference, Note: in.Note,
+		CreatedAt: at, UpdatedAt: at,
+	}
 	pet.Status = order.Status.PetStatus()
 	return order, nil
 }

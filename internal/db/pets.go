@@ -12,6 +12,10 @@ type Pets interface {
 	// An empty status means available. idempotency may be nil.
 	CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *Idempotency) (pet animalstore.Pet, replayed bool, err error)
 
+	// CreatePets does the same as CreatePet for several pets, all of them or none. Their
+	// ids rise in the order given.
+	CreatePets(ctx context.Context, pets []animalstore.NewPet, idempotency *Idempotency) (created []animalstore.Pet, replayed bool, err error)
+
 	// Pet returns one pet.
 	Pet(ctx context.Context, id int64) (animalstore.Pet, error)
 

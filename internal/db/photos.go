@@ -108,11 +108,11 @@ func Checksum(data []byte) int64 { return int64(crc32.Checksum(data, castagnoli)
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // CheckPhotoCount returns an error if a pet with this many photos can't have another one.
-func CheckPhotoCount(petID int64, photos int64) error {
+func CheckPhotoCount(photos int64) error {
 	if photos < animalstore.MaxPhotos {
 		return nil
 	}
-	return animalstore.Errorf(animalstore.TooManyPhotos, "pet %d has %d photos, which is the most a pet can have: remove one first", petID, photos)
+	return animalstore.Errorf(animalstore.TooManyPhotos, "this pet has %d photos, which is the most a pet can have: remove one first", photos)
 }
 
 // CheckPhotosTotal returns an error if all photos of a store take too many bytes.

@@ -24,6 +24,11 @@ func TestSQLNames(t *testing.T) {
 			t.Errorf("%s is %q in SQL, want %q", got[0], got[1], want)
 		}
 	}
+	for i, eventType := range animalstore.EventTypes {
+		if other := i > 2; db.SQLOtherSubject != "type > 2" || other != (eventType.Resource() != "pet") {
+			t.Errorf("%s has the stored value %d, but events of pets are all but %s", eventType, i, db.SQLOtherSubject)
+		}
+	}
 	open := []animalstore.OrderStatus{animalstore.OrderPlaced, animalstore.OrderApproved}
 	if first := animalstore.OrderStatuses[:2]; db.SQLOpenOrder != "status <= 1" || !slices.Equal(first, open) {
 		t.Errorf("open orders are %q, and the first statuses %v", db.SQLOpenOrder, first)

@@ -33,21 +33,24 @@ const (
 )
 
 // Tables are all tables of a store, except those whose names begin with "console":
-// sessions aren't copied, so users have to sign in to the copy again. keys_version
-// isn't copied, and neither are the leases of deliveries, because no server of the copy
-// has claimed any. A table comes after the tables it references.
+// sessions aren't copied, so users have to sign in to the copy again. Nor are those whose
+// names begin with "failure", which would be deleted soon anyway. keys_version and store_id
+// aren't copied, because each store has its own, and neither are the leases of deliveries,
+// because no server of the copy has claimed any. A table comes after the tables it
+// references.
 var Tables = []Table{
 	{Name: "categories", Holds: "categories", Key: []string{"id"}, Columns: columns("id", "name:text")},
-	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status", "folded_name:text")},
+	{Name: "pets", Holds: "pets", Key: []string{"id"}, Serial: true, Columns: columns("id", "name:text", "category_id", "status")},
+	{Name: "name_entries", Holds: "entries of names", Key: []string{"entry", "pet_id"}, Columns: columns("entry:text", "pet_id", "shared")},
 	{Name: "photos", Holds: "photos", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "pet_id", "content_type:text", "width", "height", "bytes", "thumbnail_bytes", "created_at")},
 	{Name: "photo_parts", Holds: "parts of photos", Key: []string{"photo_id", "kind", "part"}, Columns: columns("photo_id", "kind", "part", "data:bytes", "checksum")},
 	{Name: "photo_total", Holds: "size of all photos", Key: []string{"id"}, Columns: columns("id", "bytes")},
 	{Name: "orders", Holds: "orders", Key: []string{"id"}, Serial: true,
-		Columns: columns("id", "pet_id", "status", "created_at", "updated_at")},
+		Columns: columns("id", "pet_id", "status", "reference:text", "note:text", "created_at", "updated_at")},
 	{Name: "keys", Holds: "keys", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "name:text", "plan:text", "per_minute", "per_day", "permissions", "environment:text",
-			"created_at", "expires_at", "last_used", "revoked_at", "unbanned_at")},
+			"created_at", "expires_at", "networks:text", "last_used", "revoked_at", "unbanned_at", "suspended_at")},
 	{Name: "key_secrets", Holds: "secrets of keys", Key: []string{"hash"}, Columns: columns("hash:bytes", "key_id", "expires_at")},
 	{Name: "limit_states", Holds: "limits and bans", Key: []string{"key_id"},
 		Columns: columns("key_id", "minute_used", "minute_end", "minute_refused", "day_used", "day_end", "day_refused",
@@ -56,7 +59,7 @@ var Tables = []Table{
 	{Name: "idempotency_records", Holds: "idempotency records", Key: []string{"key_id", "operation", "token"},
 		Columns: columns("key_id", "operation:text", "token:text", "body_hash:bytes", "result:text", "created_at")},
 	{Name: "events", Holds: "events", Key: []string{"id"},
-		Columns: columns("id", "type", "subject_id", "created_at", "key_id", "request_id:text", "data:text")},
+		Columns: columns("id", "type", "subject_id", "pet_id", "created_at", "key_id", "request_id:text", "data:text")},
 	{Name: "webhooks", Holds: "webhooks", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "url:text", "types:text", "description:text", "state", "disabled_reason:text", "secret:text", "old_secret:text",
 			"old_secret_until", "created_at", "delivered_at", "failed_at", "failing_since", "from_event", "to_event")},

@@ -100,7 +100,7 @@ type Webhooks interface {
 	// disables it if the receiver is gone or has failed for DisableAfter:
 	// disabled is then the reason. If lease isn't zero, it claims another due delivery to
 	// the webhook until then, or returns nil if there is none.
-	FinishDelivery(ctx context.Context, r DeliveryResult, now, lease animalstore.Time) (next *ClaimedDelivery, disabled animalstore.Reason, err error)
+	FinishDelivery(ctx context.Context, r DeliveryResult, now, lease animalstore.Time) (next *ClaimedDelivery, disabled animalstore.OptionalText, err error)
 
 	// RenewDelivery extends a claim to NextLease. It returns ErrNotFound if another
 	// worker has claimed the delivery since. After any other error the claim may have
@@ -130,7 +130,12 @@ type DeliveryQuery struct {
 type WebhookStats struct {
 	Active, Paused, Disabled int
 	OldestDue                animalstore.Time // when the oldest waiting delivery fell due; zero: none is waiting
+	Waiting                  int              // deliveries to active webhooks that are pending, at most MaxCounted to each
 }
+
+// MaxCounted is how many pending deliveries to a webhook WebhookStats counts: more than
+// anyone needs to know exactly, and few enough to count at every scrape.
+const MaxCounted = 10_000
 
 // What engines share about webhooks. They store states as their index in
 // animalstore.WebhookStates and DeliveryStates, and a type of event as in events, with
@@ -225,7 +230,7 @@ const healthEvery = 1000
 
 // After returns the health after a result, whether it must be stored, and the reason to
 // disable the webhook, if any.
-func (h WebhookHealth) After(r *DeliveryResult) (after WebhookHealth, changed bool, disable animalstore.Reason) {
+func (h WebhookHealth) After(r *DeliveryResult) (after WebhookHealth, changed bool, disable animalstore.OptionalText) {
 	at, after := r.Attempt.Time.Milli(), h
 	if r.Succeeded() {
 		after.DeliveredAt, after.FailingSince = at, 0
@@ -245,7 +250,7 @@ func (h WebhookHealth) After(r *DeliveryResult) (after WebhookHealth, changed bo
 }
 
 // Disabled returns a webhook after deliveries that disable it.
-func (h WebhookHealth) Disabled(w animalstore.Webhook, reason animalstore.Reason) animalstore.Webhook {
+func (h WebhookHealth) Disabled(w animalstore.Webhook, reason animalstore.OptionalText) animalstore.Webhook {
 	w.LastDeliveredAt, w.LastFailedAt = animalstore.AtMilli(h.DeliveredAt), animalstore.AtMilli(h.FailedAt)
 	w.Disable(reason)
 	return w
@@ -345,12 +350,13 @@ func BacklogReceiver(receivers []Receiver, webhookID, position, newest int64) (*
 // ErrTooManyWebhooks is the error of CreateWebhook if there are too many.
 var ErrTooManyWebhooks = animalstore.Errorf(animalstore.TooManyWebhooks, "there are already %d webhooks, the maximum for a store: remove one first", animalstore.MaxWebhooks)
 
-// Add counts a webhook with a stored state. oldestDue is when its oldest pending
-// delivery falls due, or 0 if there is none.
-func (s *WebhookStats) Add(state, oldestDue int64, now animalstore.Time) {
+// Add counts a webhook with a stored state and this many pending deliveries. oldestDue is
+// when the oldest of them falls due, or 0 if there is none.
+func (s *WebhookStats) Add(state, oldestDue, pending int64, now animalstore.Time) {
 	switch FromStored(animalstore.WebhookStates, state) {
 	case animalstore.WebhookActive:
 		s.Active++
+		s.Waiting += int(pending)
 		if oldestDue != 0 && oldestDue <= now.Milli() && (s.OldestDue.IsZero() || oldestDue < s.OldestDue.Milli()) {
 			s.OldestDue = animalstore.AtMilli(oldestDue)
 		}

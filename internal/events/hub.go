@@ -3,7 +3,7 @@
 //
 // One goroutine per process, [Hub.Run], polls for new events and keeps the
 // latest in memory. It wakes the waiting readers. However many there are, an
-// event is read once and encoded at most twice, and a waiting reader holds no
+// event is read once and encoded at most three times, and a waiting reader holds no
 // database connection.
 package events
 
@@ -23,6 +23,7 @@ import (
 type Store interface {
 	PublishEvents(ctx context.Context) (newest int64, err error)
 	Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error)
+	KeyNames(ctx context.Context, ids []int64) (map[int64]string, error)
 }
 
 const (
@@ -59,11 +60,12 @@ type Hub struct {
 	store Store
 	log   *slog.Logger
 	wake  chan struct{} // has one element if there may be new events
+	names keyNames
 
 	mu sync.Mutex
 	// kept are the events with ids above base, up to newest, in order. Elements
 	// never change, so parts of the slice can be used without the lock.
-	kept         []*Message
+	kept         []*shared
 	keptBytes    int
 	base, newest int64
 	groups       []*group // of readers; there is at least one
@@ -89,6 +91,7 @@ func NewHub(store Store, log *slog.Logger) *Hub {
 		store:     store,
 		log:       log,
 		wake:      make(chan struct{}, 1),
+		names:     keyNames{byID: map[int64]keyName{}},
 		base:      math.MaxInt64, // nothing is known yet
 		newest:    -1,
 		groups:    []*group{newGroup()},
@@ -197,7 +200,7 @@ func (h *Hub) keep(events []animalstore.Event, last int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.polled = time.Now()
-	h.kept = newMessages(h.kept, events)
+	h.kept = newShared(h.kept, events)
 	for i := range events {
 		h.keptBytes += len(events[i].Data)
 	}
@@ -258,15 +261,15 @@ func (h *Hub) removeReader(g *group) {
 	}
 }
 
-// messagesAfter returns the events in memory after a position, and the newest id. ok is
+// keptAfter returns the events in memory after a position, and the newest id. ok is
 // false if some of the events after the position aren't in memory.
-func (h *Hub) messagesAfter(position int64) (messages []*Message, newest int64, ok bool) {
+func (h *Hub) keptAfter(position int64) (kept []*shared, newest int64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if position < h.base || position > h.newest {
 		return nil, 0, false
 	}
-	i, _ := slices.BinarySearchFunc(h.kept, position+1, func(m *Message, id int64) int { return int(min(max(m.ID-id, -1), 1)) })
+	i, _ := slices.BinarySearchFunc(h.kept, position+1, func(s *shared, id int64) int { return int(min(max(s.ID-id, -1), 1)) })
 	return h.kept[i:len(h.kept):len(h.kept)], h.newest, true
 }
 

@@ -26,7 +26,29 @@ type store struct {
 	all       []animalstore.Event
 	published int64
 	reads     int
+	names     map[int64]string // of keys
+	named     int              // how often names were read
 	err       error
+}
+
+func (s *store) KeyNames(_ context.Context, ids []int64) (map[int64]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.named++
+	found := map[int64]string{}
+	for _, id := range ids {
+		if name, ok := s.names[id]; ok {
+			found[id] = name
+		}
+	}
+	return found, s.err
+}
+
+func (s *store) rename(id int64, name string) (named int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names = map[int64]string{id: name}
+	return s.named
 }
 
 func (s *store) add(types ...animalstore.EventType) {
@@ -35,7 +57,7 @@ func (s *store) add(types ...animalstore.EventType) {
 	for _, t := range types {
 		id := int64(len(s.all) + 1)
 		key, request := id%3+1, fmt.Sprint("request-", id)
-		s.all = append(s.all, animalstore.Event{ID: id, Type: t, Subject: animalstore.EventSubject(t.Resource(), id), Time: animalstore.AtMilli(1e12 + id), KeyID: &key, RequestID: &request, Data: json.RawMessage(fmt.Sprintf(`{"id":%d}`, id))})
+		s.all = append(s.all, animalstore.Event{ID: id, Type: t, Subject: animalstore.EventSubject(t.Resource(), id), Time: animalstore.AtMilli(1e12 + id), KeyID: &key, RequestID: &request, Data: json.RawMessage(fmt.Sprintf(`{"id":%d,"petId":2}`, id))})
 	}
 }
 
@@ -69,7 +91,7 @@ func (s *store) Events(_ context.Context, q db.EventQuery) ([]animalstore.Event,
 			break
 		}
 		last = e.ID
-		if (len(q.Types) == 0 || slices.Contains(q.Types, e.Type)) && (q.Subject == "" || e.Subject == q.Subject) {
+		if (len(q.Types) == 0 || slices.Contains(q.Types, e.Type)) && (q.Subject == "" || e.Subject == q.Subject) && (q.PetID == 0 || e.PetID() == q.PetID) {
 			found = append(found, e)
 		}
 	}
@@ -120,7 +142,7 @@ func collect(t *testing.T, r *events.Reader, n int) (ids []int64) {
 	}
 }
 
-var admin = events.View{KeyID: 1, Admin: true}
+var admin = events.View{KeyID: 1, Permissions: animalstore.Read | animalstore.Admin}
 
 // TestManyFollowersReadOnce: the database is read once, however many followers
 // there are, and not at all without one.
@@ -223,7 +245,7 @@ func TestFallingBehind(t *testing.T) {
 // TestFilters: events that don't match are skipped, in memory and in the
 // database, and a reader never sees events it isn't allowed to see.
 func TestFilters(t *testing.T) {
-	user := events.View{KeyID: 1}
+	user := events.View{KeyID: 1, Permissions: animalstore.Read}
 	const all = 18 // types
 	for _, test := range []struct {
 		name   string
@@ -233,9 +255,16 @@ func TestFilters(t *testing.T) {
 	}{
 		{"everything for an admin", admin, events.Filter{}, all},
 		{"everything for others", user, events.Filter{}, 8},
+		{"pets for a key that reads pets", events.View{KeyID: 1, Permissions: animalstore.PetsWrite}, events.Filter{}, 6},
+		{"orders for a key that reads orders", events.View{KeyID: 1, Permissions: animalstore.OrdersRead}, events.Filter{}, 2},
+		{"only pets for a key that reads orders", events.View{KeyID: 1, Permissions: animalstore.OrdersRead}, events.Filter{Types: []animalstore.EventType{animalstore.PetCreated}}, 0},
+		{"keys, but not pets, for an admin that reads orders", events.View{KeyID: 1, Permissions: animalstore.OrdersRead | animalstore.Admin}, events.Filter{}, 12},
 		{"types for others", user, events.Filter{Types: []animalstore.EventType{animalstore.PetCreated, animalstore.KeyCreated}}, 1},
 		{"only types for admins", user, events.Filter{Types: []animalstore.EventType{animalstore.KeyCreated, animalstore.WebhookCreated}}, 0},
 		{"a subject", admin, events.Filter{Subject: "pet/2"}, 1},
+		{"a pet with its photos and orders", user, events.Filter{PetID: 2}, 5},
+		{"a pet's orders", user, events.Filter{PetID: 2, Types: []animalstore.EventType{animalstore.OrderCreated, animalstore.KeyCreated}}, 1},
+		{"another pet", user, events.Filter{PetID: 3}, 1},
 	} {
 		for _, inMemory := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, in memory %t", test.name, inMemory), func(t *testing.T) {
@@ -253,9 +282,9 @@ func TestFilters(t *testing.T) {
 						time.Sleep(time.Second)
 						s.countReads()
 					}
-					var got []*events.Message
+					var got []events.Message
 					for more := true; more; {
-						var some []*events.Message
+						var some []events.Message
 						var err error
 						if some, more, err = r.Read(t.Context(), 3); err != nil {
 							t.Fatal(err)
@@ -274,24 +303,64 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestViews: a reader sees the author of its own changes, and an admin sees the
-// author of all changes.
+// TestViews: a reader sees the request of its own changes, and an admin that of all; with
+// write, it also sees which key made a change. The name of a key is at most 10 s old.
 func TestViews(t *testing.T) {
-	key, request := int64(7), "r"
-	e := animalstore.Event{ID: 5, Type: animalstore.PetCreated, Time: animalstore.AtMilli(1e12), Subject: "pet/1", KeyID: &key, RequestID: &request, Data: json.RawMessage(`{"name":"<&>"}`)}
-	m := events.NewMessage(e)
-	for view, full := range map[events.View]bool{{KeyID: 7}: true, {KeyID: 8}: false, {KeyID: 8, Admin: true}: true} {
-		var got animalstore.Event
-		if err := json.Unmarshal(m.JSON(view), &got); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		h := run(t, s)
+		s.rename(2, "till <&>")
+		s.add(animalstore.PetCreated) // by key 2
+		s.add(animalstore.PetUpdated) // by key 3, which doesn't exist
+		event := s.all[0]
+		time.Sleep(time.Second) // until they are published
+		read := func(view events.View, inMemory bool) (e, unnamed animalstore.Event) {
+			t.Helper()
+			r := h.NewReader(0, events.Filter{}, view)
+			defer r.Close()
+			if inMemory {
+				time.Sleep(300 * time.Millisecond) // until the next poll
+			}
+			messages, _, err := r.Read(t.Context(), 5)
+			if err != nil || len(messages) != 2 {
+				t.Fatalf("got %d events, %v", len(messages), err)
+			}
+			m := messages[0]
+			if err := errors.Join(json.Unmarshal(m.JSON(), &e), json.Unmarshal(messages[1].JSON(), &unnamed)); err != nil {
+				t.Fatal(err)
+			}
+			if frame := string(m.Frame()); frame != "id: 1\nevent: pet.created\ndata: "+string(m.JSON())+"\n\n" || strings.Count(frame, "\n") != 4 {
+				t.Errorf("got frame %q", frame)
+			}
+			return e, unnamed
 		}
-		if (got.KeyID != nil) != full || (got.RequestID != nil) != full || got.Subject != e.Subject || string(got.Data) != string(e.Data) || !got.Time.Equal(e.Time.Time) {
-			t.Errorf("%+v: got %s, want the author shown: %t", view, m.JSON(view), full)
+		for _, inMemory := range []bool{false, true} {
+			for view, want := range map[events.View]struct{ key, request bool }{
+				{KeyID: 2, Permissions: animalstore.Read}:                                {true, true},
+				{KeyID: 8, Permissions: animalstore.Read}:                                {false, false},
+				{KeyID: 8, Permissions: animalstore.Read | animalstore.Write}:            {true, false},
+				{KeyID: 8, Permissions: animalstore.PetsWrite | animalstore.OrdersWrite}: {false, false},
+				{KeyID: 8, Permissions: animalstore.Read | animalstore.Admin}:            {true, true},
+			} {
+				got, unnamed := read(view, inMemory)
+				if (got.KeyID != nil) != want.key || (got.KeyName != nil) != want.key || want.key && *got.KeyName != "till <&>" || (got.RequestID != nil) != want.request ||
+					unnamed.KeyName != nil || got.Subject != event.Subject || string(got.Data) != string(event.Data) || !got.Time.Equal(event.Time.Time) {
+					t.Errorf("%+v, in memory %t: got %+v, want the key shown: %t, the request: %t", view, inMemory, got, want.key, want.request)
+				}
+			}
 		}
-		if frame := string(m.Frame(view)); frame != "id: 5\nevent: pet.created\ndata: "+string(m.JSON(view))+"\n\n" || strings.Count(frame, "\n") != 4 {
-			t.Errorf("got frame %q", frame)
+		before := s.rename(2, "counter")
+		for range 10 {
+			read(admin, true)
 		}
-	}
+		time.Sleep(8 * time.Second)
+		if got, _ := read(admin, true); got.KeyName == nil || *got.KeyName != "counter" {
+			t.Errorf("10 s after a key was renamed, its name is %v", got.KeyName)
+		}
+		if reads := s.rename(2, "") - before; reads > 2 {
+			t.Errorf("got %d reads of names in 11 s, want at most 2", reads)
+		}
+	})
 }
 
 // TestStoreFails: followers wait until the store works again and miss nothing.

@@ -3,83 +3,78 @@ package events
 import (
 	"bytes"
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"animalstore"
 )
 
-// Message is an event ready to send. However many readers there are, it is
-// encoded at most twice: for readers who may see who made the change, and for
-// the others.
+// Message is an event for one reader, ready to send. However many readers there are, the
+// event is encoded once for each of the ways in which readers may see who made the change.
 type Message struct {
+	*shared
+	view    View
+	keyName *string // of the key that made the change; nil if it has none
+}
+
+// shared is what the messages of an event for all readers have in common.
+type shared struct {
 	animalstore.Event
-	full, redacted encoded
+	forms [forms]atomic.Pointer[encoded]
 }
 
 type encoded struct {
-	once  sync.Once
-	frame []byte // as a server-sent event
-	start int    // where its JSON begins
+	keyName *string
+	frame   []byte // as a server-sent event
+	start   int    // where its JSON begins
 }
 
-// NewMessage returns the message of an event.
-func NewMessage(e animalstore.Event) *Message { return &Message{Event: e} }
-
-// newMessages appends the messages of events.
-func newMessages(messages []*Message, events []animalstore.Event) []*Message {
-	all := make([]Message, len(events)) // one allocation, because there may be thousands
+// newShared appends events to a list.
+func newShared(list []*shared, events []animalstore.Event) []*shared {
+	all := make([]shared, len(events)) // one allocation, because there may be thousands
 	for i := range events {
 		all[i].Event = events[i]
-		messages = append(messages, &all[i])
+		list = append(list, &all[i])
 	}
-	return messages
-}
-
-// View describes the reader of a message.
-type View struct {
-	KeyID int64
-	Admin bool // the key may see the events of keys and webhooks, and who made a change
-}
-
-// Sees reports whether the reader may see events of this type.
-func (v View) Sees(t animalstore.EventType) bool { return v.Admin || !t.AdminOnly() }
-
-// isFull reports whether the reader may see who made the change.
-func (v View) isFull(e *animalstore.Event) bool {
-	return v.Admin || e.KeyID != nil && *e.KeyID == v.KeyID
+	return list
 }
 
 // Frame is the event as a server-sent event. It must not be changed.
-func (m *Message) Frame(v View) []byte { return m.encoded(v).frame }
+func (m Message) Frame() []byte { return m.encoded().frame }
 
 // JSON is the event as JSON, without a line break. It must not be changed.
-func (m *Message) JSON(v View) []byte {
-	e := m.encoded(v)
+func (m Message) JSON() []byte {
+	e := m.encoded()
 	return e.frame[e.start : len(e.frame)-len("\n\n")]
 }
 
-func (m *Message) encoded(v View) *encoded {
-	if m.KeyID == nil && m.RequestID == nil || v.isFull(&m.Event) {
-		m.full.once.Do(func() { m.full.encode(m.Event) })
-		return &m.full
+// encoded returns the form for the reader. It is encoded again after the key was renamed.
+func (m Message) encoded() *encoded {
+	form := m.view.form(&m.Event)
+	kept := m.forms[form].Load()
+	if kept == nil || !sameName(kept.keyName, m.keyName) {
+		kept = encode(m.Event, form, m.keyName)
+		m.forms[form].Store(kept)
 	}
-	m.redacted.once.Do(func() {
-		e := m.Event
-		e.KeyID, e.RequestID = nil, nil
-		m.redacted.encode(e)
-	})
-	return &m.redacted
+	return kept
 }
 
-func (x *encoded) encode(ev animalstore.Event) {
+func sameName(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func encode(ev animalstore.Event, form form, keyName *string) *encoded {
+	if form != full {
+		ev.RequestID = nil
+	}
+	if ev.KeyName = keyName; form == anonymous {
+		ev.KeyID, ev.KeyName = nil, nil
+	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "id: %d\nevent: %s\ndata: ", ev.ID, ev.Type)
-	x.start = b.Len()
+	start := b.Len()
 	data, err := animalstore.EncodeJSON(ev)
 	if err != nil {
 		panic(err) // our types can always be encoded
 	}
 	b.Write(data)
 	b.WriteString("\n\n")
-	x.frame = b.Bytes()
+	return &encoded{keyName, b.Bytes(), start}
 }

@@ -13,6 +13,7 @@ import (
 type Filter struct {
 	Types   []animalstore.EventType
 	Subject string
+	PetID   int64 // of a pet, its photos and its orders
 }
 
 // Reader reads the feed starting at a position. It isn't safe for concurrent
@@ -37,13 +38,14 @@ func (h *Hub) NewReader(after int64, filter Filter, view View) *Reader {
 
 // visibleTypes returns the types to look for; none means all of them.
 func visibleTypes(asked []animalstore.EventType, view View) (types []animalstore.EventType, empty bool) {
-	if view.Admin {
+	wanted := asked
+	if len(wanted) == 0 {
+		wanted = animalstore.EventTypes
+	}
+	types = slices.DeleteFunc(slices.Clone(wanted), func(t animalstore.EventType) bool { return !view.Sees(t) })
+	if len(types) == len(wanted) {
 		return asked, false
 	}
-	if len(asked) == 0 {
-		asked = animalstore.EventTypes
-	}
-	types = slices.DeleteFunc(slices.Clone(asked), func(t animalstore.EventType) bool { return !view.Sees(t) })
 	return types, len(types) == 0
 }
 
@@ -57,28 +59,32 @@ func (r *Reader) Position() int64 { return r.position }
 // Read returns the next matching events, at most limit, and moves the position
 // past them. It doesn't wait for events. more reports whether there may already
 // be others. It doesn't use the database if the events are in memory.
-func (r *Reader) Read(ctx context.Context, limit int) (messages []*Message, more bool, err error) {
-	kept, newest, ok := r.hub.messagesAfter(r.position)
+func (r *Reader) Read(ctx context.Context, limit int) (messages []Message, more bool, err error) {
+	kept, newest, ok := r.hub.keptAfter(r.position)
 	if !ok {
 		return r.ReadStored(ctx, limit)
 	}
-	for _, m := range kept {
-		if !r.matches(&m.Event) {
+	var matching []*shared
+	position := newest
+	for _, s := range kept {
+		if !r.matches(&s.Event) {
 			continue
 		}
-		if len(messages) == limit {
-			return messages, true, nil
+		if more = len(matching) == limit; more {
+			position = matching[limit-1].ID
+			break
 		}
-		messages = append(messages, m)
-		r.position = m.ID
+		matching = append(matching, s)
 	}
-	r.position = newest
-	return messages, false, nil
+	if messages, err = r.hub.messages(ctx, matching, r.view); err == nil {
+		r.position = position
+	}
+	return messages, more, err
 }
 
 // ReadStored is like Read, but always reads the database, so it also finds
 // events the hub hasn't read yet.
-func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message, more bool, err error) {
+func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []Message, more bool, err error) {
 	before := r.position
 	if r.empty {
 		newest, err := r.hub.store.PublishEvents(ctx)
@@ -92,25 +98,37 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []*Message
 		r.position = max(r.position, newest)
 		return nil, false, nil
 	}
-	events, last, err := r.hub.store.Events(ctx, db.EventQuery{After: r.position, Types: r.types, Subject: r.filter.Subject, Limit: limit})
+	events, last, err := r.hub.store.Events(ctx, db.EventQuery{After: r.position, Types: r.types, Subject: r.filter.Subject, PetID: r.filter.PetID, Limit: limit})
 	if err != nil {
 		return nil, false, err
 	}
-	messages = newMessages(nil, slices.DeleteFunc(events, func(e animalstore.Event) bool { return !r.matches(&e) }))
+	if messages, err = r.messages(ctx, events); err != nil {
+		return nil, false, err
+	}
 	r.position = max(r.position, last)
 	return messages, r.position > before, nil
 }
 
 // ReadBefore returns matching events before an id, at most limit, newest first,
 // and the id to continue from: 0 once the oldest kept event has been reached.
-func (h *Hub) ReadBefore(ctx context.Context, before int64, filter Filter, view View, limit int) (messages []*Message, last int64, err error) {
-	r := &Reader{view: view, filter: filter}
+func (h *Hub) ReadBefore(ctx context.Context, before int64, filter Filter, view View, limit int) (messages []Message, last int64, err error) {
+	r := &Reader{hub: h, view: view, filter: filter}
 	if r.types, r.empty = visibleTypes(filter.Types, view); r.empty {
 		_, _, err := h.store.Events(ctx, db.EventQuery{Before: before, Limit: 1}) // checks that the id exists
 		return nil, 0, err
 	}
-	events, last, err := h.store.Events(ctx, db.EventQuery{Before: before, Types: r.types, Subject: filter.Subject, Limit: limit})
-	return newMessages(nil, slices.DeleteFunc(events, func(e animalstore.Event) bool { return !r.matches(&e) })), last, err
+	events, last, err := h.store.Events(ctx, db.EventQuery{Before: before, Types: r.types, Subject: filter.Subject, PetID: filter.PetID, Limit: limit})
+	if err != nil {
+		return nil, 0, err
+	}
+	messages, err = r.messages(ctx, events)
+	return messages, last, err
+}
+
+// messages returns the messages of those events that match.
+func (r *Reader) messages(ctx context.Context, events []animalstore.Event) ([]Message, error) {
+	events = slices.DeleteFunc(events, func(e animalstore.Event) bool { return !r.matches(&e) })
+	return r.hub.messages(ctx, newShared(nil, events), r.view)
 }
 
 // matches also checks events that the database has already filtered, so that a
@@ -118,7 +136,8 @@ func (h *Hub) ReadBefore(ctx context.Context, before int64, filter Filter, view 
 func (r *Reader) matches(e *animalstore.Event) bool {
 	return r.view.Sees(e.Type) &&
 		(len(r.filter.Types) == 0 || slices.Contains(r.filter.Types, e.Type)) &&
-		(r.filter.Subject == "" || e.Subject == r.filter.Subject)
+		(r.filter.Subject == "" || e.Subject == r.filter.Subject) &&
+		(r.filter.PetID == 0 || e.PetID() == r.filter.PetID)
 }
 
 // More returns a channel that is closed when there may be events after the position.

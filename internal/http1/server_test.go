@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 const simpleGet = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -109,7 +111,7 @@ func TestListenerFails(t *testing.T) {
 // outOfDescriptors is a listener whose Accept fails as if there were no file
 // descriptors left, while failing is set.
 type outOfDescriptors struct {
-	pipes
+	testenv.Pipes
 	failing  atomic.Bool
 	failures atomic.Int64
 }
@@ -119,7 +121,7 @@ func (l *outOfDescriptors) Accept() (net.Conn, error) {
 		l.failures.Add(1)
 		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
 	}
-	c, err := l.pipes.Accept()
+	c, err := l.Pipes.Accept()
 	if l.failing.Load() && c != nil { // failing was set while Accept waited
 		c.Close()
 		return l.Accept()
@@ -134,7 +136,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := make(lines, 100)
 		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
-		inner := &outOfDescriptors{pipes: make(pipes)}
+		inner := &outOfDescriptors{Pipes: make(testenv.Pipes)}
 		l := NewServer(inner, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
 		go l.Serve()
 		defer func() { // also if the test fails
@@ -143,12 +145,12 @@ func TestOutOfDescriptors(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		plain, other := inner.connect(), inner.connect()
+		plain, other := inner.Connect(), inner.Connect()
 		get(t, plain)
 		synctest.Wait() // until Accept waits for the next connection
 		inner.failing.Store(true)
 		_, far := net.Pipe()
-		inner.pipes <- far // ends the Accept that waits
+		inner.Pipes <- far // ends the Accept that waits
 		const outage = 10 * time.Second
 		for start := time.Now(); time.Since(start) < outage; time.Sleep(time.Second + time.Millisecond) {
 			for request, c := range map[string]net.Conn{simpleGet: plain, "GET / HTTP/1.1\r\nHost: a\r\nPragma: no-cache\r\n\r\n": other} {
@@ -167,7 +169,7 @@ func TestOutOfDescriptors(t *testing.T) {
 		}
 		inner.failing.Store(false)
 		began := time.Now()
-		late := inner.connect()
+		late := inner.Connect()
 		if got := get(t, late); got != "hello" || time.Since(began) > maxBackoff {
 			t.Errorf("afterwards: got %q after %v, want hello within %v", got, time.Since(began), maxBackoff)
 		}

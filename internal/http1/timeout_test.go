@@ -10,14 +10,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 // connect starts a server in a synctest bubble and connects to it.
 func connect(t *testing.T, handler http.HandlerFunc) net.Conn {
 	t.Helper()
-	p := make(pipes)
+	p := make(testenv.Pipes)
 	serve(t, NewServer(p, newServer(handler), anyTarget, discard))
-	client := p.connect()
+	client := p.Connect()
 	t.Cleanup(func() { client.Close() })
 	return client
 }

@@ -74,26 +74,3 @@ func talk(t testing.TB, c net.Conn, pieces []string) (responses string, end endi
 		}
 	}
 }
-
-// pipes is a listener for net.Pipe connections, whose clock synctest controls.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	c, ok := <-p
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
-func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
-func (pipes) Close() error   { return nil }
-
-// SetDeadline ends Accept.
-func (p pipes) SetDeadline(time.Time) error { close(p); return nil }
-
-// connect connects to a listener of p.
-func (p pipes) connect() net.Conn {
-	client, far := net.Pipe()
-	p <- far
-	return client
-}

@@ -17,6 +17,7 @@ type document struct {
 		Name, Description string
 	}
 	Paths      ordered[ordered[json.RawMessage]]
+	Webhooks   ordered[struct{ Post operation }] // by type of event
 	Components struct {
 		Schemas    map[string]schema
 		Parameters map[string]parameter

@@ -25,6 +25,11 @@ def create_pet(store: Client) -> None:
     print(pet.id, pet.status)
 
 
+def create_pet_batch(store: Client) -> None:
+    pets = store.create_pet_batch([NewPet(name="Rex", category_id=7), NewPet(name="Mia", category_id=3)])
+    print(pets[0].id, pets[1].id)
+
+
 def get_pet(store: Client) -> None:
     pet = store.find_pet(42)  # uses the list, because this operation is deprecated
     print(pet.name, pet.status)
@@ -72,12 +77,12 @@ def get_thumbnail(store: Client) -> None:
 
 
 def list_orders(store: Client) -> None:
-    for order in store.list_orders(status="placed"):
+    for order in store.list_orders(status=["placed", "approved"], oldest=True):
         print(order.id, order.pet_id)
 
 
 def place_order(store: Client) -> None:
-    order = store.place_order(42)
+    order = store.place_order(42, reference="A-1042")
     print(order.id, order.status)
 
 
@@ -125,6 +130,11 @@ def get_limits(store: Client) -> None:
 def get_usage(store: Client) -> None:
     for hour in store.get_usage(24):
         print(hour.hour, hour.admitted, hour.refused)
+
+
+def list_failures(store: Client) -> None:
+    for failure in store.list_failures(code="validation_failed"):
+        print(failure.time, failure.method, failure.message)
 
 
 def get_status(store: Client) -> None:

@@ -14,6 +14,11 @@ export async function createPet(store: Client) {
   console.log(pet.id, pet.status);
 }
 
+export async function createPetBatch(store: Client) {
+  const pets = await store.createPetBatch([{ name: "Rex", categoryId: 7 }, { name: "Mia", categoryId: 3 }]);
+  console.log(pets[0].id, pets[1].id);
+}
+
 export async function getPet(store: Client) {
   const pet = await store.findPet(42); // uses the list, because this operation is deprecated
   console.log(pet.name, pet.status);
@@ -59,13 +64,13 @@ export async function getThumbnail(store: Client) {
 }
 
 export async function listOrders(store: Client) {
-  for await (const order of store.listOrders({ status: "placed" })) {
+  for await (const order of store.listOrders({ status: ["placed", "approved"], oldest: true })) {
     console.log(order.id, order.petId);
   }
 }
 
 export async function placeOrder(store: Client) {
-  const order = await store.placeOrder(42);
+  const order = await store.placeOrder({ petId: 42, reference: "A-1042" });
   console.log(order.id, order.status);
 }
 
@@ -115,6 +120,12 @@ export async function getLimits(store: Client) {
 export async function getUsage(store: Client) {
   for (const hour of await store.getUsage(24)) {
     console.log(hour.hour, hour.admitted, hour.refused);
+  }
+}
+
+export async function listFailures(store: Client) {
+  for await (const failure of store.listFailures({ code: "validation_failed" })) {
+    console.log(failure.time, failure.method, failure.message);
   }
 }
 

@@ -32,6 +32,15 @@ func createPet(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
+func createPetBatch(ctx context.Context, c *client.Client) error {
+	pets, err := c.CreatePetBatch(ctx, []animalstore.NewPet{{Name: "Rex", CategoryID: 7}, {Name: "Mia", CategoryID: 3}})
+	if err != nil {
+		return err
+	}
+	fmt.Println(pets[0].ID, pets[1].ID)
+	return nil
+}
+
 func getPet(ctx context.Context, c *client.Client) error {
 	pet, err := c.FindPet(ctx, 42) // uses the list, because this operation is deprecated
 	if err != nil {
@@ -108,7 +117,8 @@ func getThumbnail(ctx context.Context, c *client.Client) error {
 }
 
 func listOrders(ctx context.Context, c *client.Client) error {
-	for order, err := range c.ListOrders(ctx, client.OrderQuery{Status: animalstore.OrderPlaced}) {
+	open := []animalstore.OrderStatus{animalstore.OrderPlaced, animalstore.OrderApproved}
+	for order, err := range c.ListOrders(ctx, client.OrderQuery{Statuses: open, Oldest: true}) {
 		if err != nil {
 			return err
 		}
@@ -118,7 +128,7 @@ func listOrders(ctx context.Context, c *client.Client) error {
 }
 
 func placeOrder(ctx context.Context, c *client.Client) error {
-	order, err := c.PlaceOrder(ctx, 42)
+	order, err := c.PlaceOrder(ctx, animalstore.NewOrder{PetID: 42, Reference: "A-1042"})
 	if err != nil {
 		return err
 	}
@@ -208,6 +218,16 @@ func getUsage(ctx context.Context, c *client.Client) error {
 	}
 	for _, hour := range usage {
 		fmt.Println(hour.Hour, hour.Admitted, hour.Refused)
+	}
+	return nil
+}
+
+func listFailures(ctx context.Context, c *client.Client) error {
+	for failure, err := range c.ListFailures(ctx, client.FailureQuery{Code: animalstore.ValidationFailed}) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(failure.Time, failure.Method, failure.Message)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestGoExamples(t *testing.T) {
 		}
 	}
 	for id := range int64(9) {
-		if _, err := c.PlaceOrder(ctx, id+1); err != nil {
+		if _, err := c.PlaceOrder(ctx, animalstore.NewOrder{PetID: id + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,12 +33,12 @@ func TestGoExamples(t *testing.T) {
 		name string
 		run  func(context.Context, *client.Client) error
 	}{
-		{"listPets", listPets}, {"getPet", getPet}, {"updatePet", updatePet}, {"placeOrder", placeOrder},
+		{"listPets", listPets}, {"createPetBatch", createPetBatch}, {"getPet", getPet}, {"updatePet", updatePet}, {"placeOrder", placeOrder},
 		{"addPhoto", addPhoto}, {"addPhoto", addPhoto}, {"addPhoto", addPhoto}, {"addPhoto", addPhoto}, {"addPhoto", addPhoto},
 		{"listPhotos", listPhotos}, {"getPhoto", getPhoto}, {"getImage", getImage}, {"getThumbnail", getThumbnail}, {"deletePhoto", deletePhoto},
 		{"listOrders", listOrders}, {"getOrder", getOrder}, {"updateOrder", updateOrder},
 		{"getInventory", getInventory}, {"listCategories", listCategories}, {"getCategory", getCategory}, {"putCategory", putCategory},
-		{"listEvents", listEvents}, {"getLimits", getLimits}, {"getUsage", getUsage}, {"getStatus", getStatus}, {"createKey", createKey}, {"listKeys", listKeys},
+		{"listEvents", listEvents}, {"getLimits", getLimits}, {"getUsage", getUsage}, {"listFailures", listFailures}, {"getStatus", getStatus}, {"createKey", createKey}, {"listKeys", listKeys},
 		{"getKey", getKey}, {"updateKey", updateKey}, {"rotateKey", rotateKey}, {"unbanKey", unbanKey},
 		{"getKeyUsage", getKeyUsage}, {"revokeKey", revokeKey},
 		{"createWebhook", createWebhook}, {"listWebhooks", listWebhooks}, {"getWebhook", getWebhook}, {"updateWebhook", updateWebhook},

@@ -27,7 +27,7 @@ import (
 const guidesPath = "/docs/guides"
 
 // guideOrder is the reading order. Guides that aren't listed come last.
-var guideOrder = []string{"quickstart", "callers", "webhooks", "operations", "scaling", "contract", "performance"}
+var guideOrder = []string{"quickstart", "callers", "webhooks", "assistants", "operations", "scaling", "contract", "performance"}
 
 // markdown renders guides, and descriptions in the OpenAPI document.
 var markdown = goldmark.New(
@@ -103,13 +103,22 @@ func (p *Pages) topGuides() (all []guide) {
 	return all
 }
 
+// guideFrame is the data of a page with the guides next to it.
+type guideFrame struct {
+	page
+	Path     string // of the guide that is shown; "" if it is none of Guides
+	Guides   []guide
+	Sections []section // of that guide
+}
+
+func (p *Pages) guideFrame(of page) guideFrame { return guideFrame{page: of, Guides: p.topGuides()} }
+
 // renderIndex renders the list of guides below a heading.
 func (p *Pages) renderIndex(heading string) []byte {
 	return p.render("guides.html", struct {
-		page
+		guideFrame
 		Heading string
-		Guides  []guide
-	}{p.page(heading + " – Animal Store"), heading, p.topGuides()})
+	}{p.guideFrame(p.page(heading + " – Animal Store")), heading})
 }
 
 // section is a heading within a guide.
@@ -152,13 +161,12 @@ func (p *Pages) renderGuide(name string) *content {
 	if err := markdown.Renderer().Render(&body, g.file, g.doc); err != nil {
 		panic(err) // a bytes.Buffer never fails
 	}
+	frame := p.guideFrame(p.page(g.Title + " – Animal Store"))
+	frame.Path, frame.Sections = g.Path, sections
 	return newContent(typeHTML, p.render("guide.html", struct {
-		page
-		Path     string
-		Guides   []guide
-		Sections []section
-		Body     template.HTML // made from our own files, without raw HTML
-	}{p.page(g.Title + " – Animal Store"), g.Path, p.topGuides(), sections, template.HTML(body.Bytes())}))
+		guideFrame
+		Body template.HTML // made from our own files, without raw HTML
+	}{frame, template.HTML(body.Bytes())}))
 }
 
 // adapt turns links to other files into links to their pages. It removes comments and

@@ -101,3 +101,14 @@ func TestGuides(t *testing.T) {
 		}
 	}
 }
+
+// TestCodesHaveSections: the guide says what to do about every code, in a section that the
+// console links to.
+func TestCodesHaveSections(t *testing.T) {
+	guide := body(t, fetchPage(newPages(animalstore.Production, ""), "GET", guidePath("callers"), nil))
+	for _, code := range animalstore.Codes {
+		if section := `id="` + strings.ReplaceAll(string(code), "_", "-") + `"`; !strings.Contains(guide, section) {
+			t.Errorf("got no section %s in docs/callers.md", section)
+		}
+	}
+}

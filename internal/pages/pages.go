@@ -28,7 +28,7 @@ var templates = template.Must(template.ParseFS(web, "web/*.html"))
 
 // The content security policies of read-only pages and of the page that sends requests.
 const (
-	readPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	readPolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
 		"style-src 'self'; img-src 'self'; script-src 'self'"
 	tryPolicy = readPolicy + "; connect-src 'self'"
 )
@@ -51,11 +51,15 @@ type Pages struct {
 	guides    map[string]func() *content // by path
 	documents map[string]func() *content // OpenAPI, by path
 	missing   func() []byte              // the page for a path that doesn't exist
+	document  func() *document           // of the API
+	library   func() library
 }
 
 // New returns the pages of a deployment. Each is rendered when it's first requested.
 func New(c Config) *Pages {
 	p := &Pages{Config: c, assets: loadAssets()}
+	p.document = sync.OnceValue(p.readDocument)
+	p.library = sync.OnceValue(p.newLibrary)
 	p.reference = sync.OnceValue(p.renderReference)
 	p.guides = p.listGuides()
 	p.documents = map[string]func() *content{
@@ -69,7 +73,7 @@ func New(c Config) *Pages {
 // Has reports whether there is a page, a document or an asset at a path.
 func (p *Pages) Has(path string) bool {
 	switch path {
-	case "/", "/docs", "/docs/", "/favicon.ico":
+	case "/", "/docs", "/docs/", searchPath, "/favicon.ico":
 		return true
 	}
 	return p.guides[path] != nil || p.documents[path] != nil || p.assets.find(path) != nil
@@ -83,10 +87,13 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, https bool) {
 	switch path := r.URL.Path; {
 	case path == "/":
 		h.Set("Content-Security-Policy", readPolicy)
-		serveLanding(w, r, p.render("landing.html", landing{p.page("Animal Store"), address(r, https), p.keyPrefix()}))
+		serveRendered(w, r, p.render("landing.html", landing{p.page("Animal Store"), address(r, https), p.keyPrefix()}))
 	case path == "/docs" || path == "/docs/":
 		h.Set("Content-Security-Policy", tryPolicy)
 		p.reference().serve(w, r)
+	case path == searchPath:
+		h.Set("Content-Security-Policy", readPolicy)
+		p.serveSearch(w, r)
 	case path == "/favicon.ico":
 		p.assets.byName["favicon.ico"].serve(w, r)
 	case p.documents[path] != nil:
@@ -125,14 +132,18 @@ type page struct {
 	Assets      string // the prefix of their paths
 	Environment animalstore.Environment
 	Version     string
-	Console     bool // the server has a console
+	Console     bool   // the server has a console
+	Find        string // the text in the search box
 }
+
+// Fillers are the words that a search ignores.
+func (page) Fillers() string { return fillers }
 
 func (p *Pages) page(title string) page {
 	if p.Environment != animalstore.Production {
 		title += " (" + string(p.Environment) + ")"
 	}
-	return page{title, p.assets.prefix, p.Environment, p.Version, p.Console}
+	return page{Title: title, Assets: p.assets.prefix, Environment: p.Environment, Version: p.Version, Console: p.Console}
 }
 
 type landing struct {
@@ -148,8 +159,8 @@ func (p *Pages) keyPrefix() string {
 	return "ast_live_"
 }
 
-// serveLanding sends a page that contains the address that the client used.
-func serveLanding(w http.ResponseWriter, r *http.Request, body []byte) {
+// serveRendered sends a page that depends on the request.
+func serveRendered(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.Header().Set("Content-Type", typeHTML)
 	w.Header().Set("ETag", newForm(body).etag)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))

@@ -68,7 +68,7 @@ func TestPages(t *testing.T) {
 				}
 			}
 			policy := got.Header.Get("Content-Security-Policy")
-			for _, want := range []string{"default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "style-src 'self'"} {
+			for _, want := range []string{"default-src 'none'", "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'", "style-src 'self'"} {
 				if !strings.Contains(policy, want) {
 					t.Errorf("%s: got the policy %q, want %s in it", path, policy, want)
 				}

@@ -15,6 +15,7 @@ type reference struct {
 	Summary  string
 	About    template.HTML
 	Groups   []group
+	Events   []eventView
 	Guides   []guide
 	Passages []passage
 }
@@ -37,13 +38,14 @@ type operationView struct {
 	Responses        []responseView
 	Address          string // of the request in the snippets
 	Snippets         []snippet
+	text             string // what it does, for the search
 }
 
-// Search is the searchable text of the operation.
+// Search is the text of the operation that a search looks at first.
 func (o operationView) Search() string {
-	words := []string{o.ID, o.Method, o.Path, o.Summary}
+	words := []string{o.ID, o.Method, o.Path, o.Summary, tasks[o.ID]}
 	for _, p := range o.Parameters {
-		words = append(words, p.Name, p.text)
+		words = append(words, p.Name)
 	}
 	if o.Body != nil {
 		for _, f := range o.Body.Fields {
@@ -59,13 +61,24 @@ func (o operationView) Asks() bool {
 	return o.Method == "DELETE" || strings.HasPrefix(o.ID, "rotate") || strings.HasPrefix(o.ID, "revoke")
 }
 
+// eventView is a type of event as the page shows it.
+type eventView struct {
+	Type    string
+	Summary string
+	About   template.HTML
+	Fields  []field
+	Example string
+}
+
+// Search is the searchable text of the event.
+func (e eventView) Search() string { return strings.ToLower(e.Type + " event webhook " + e.Summary) }
+
 type parameterView struct {
 	field
 	In       string
 	Choices  []any // nil unless it's an enum
 	Hint     string
 	Optional bool
-	text     string // what it means, for the search
 }
 
 type bodyView struct {
@@ -102,11 +115,16 @@ type field struct {
 	About    template.HTML
 }
 
-func (p *Pages) renderReference() *content {
+func (p *Pages) readDocument() *document {
 	var d document
 	if err := json.Unmarshal(p.OpenAPI, &d); err != nil {
 		panic(err) // the document is part of the binary
 	}
+	return &d
+}
+
+func (p *Pages) renderReference() *content {
+	d := p.document()
 	guides := p.topGuides()
 	var passages []passage
 	for _, g := range guides {
@@ -117,6 +135,7 @@ func (p *Pages) renderReference() *content {
 		Summary:  d.Info.Summary,
 		About:    toHTML(d.Info.Description),
 		Groups:   d.groups(),
+		Events:   d.events(),
 		Guides:   guides,
 		Passages: passages,
 	}))
@@ -144,13 +163,26 @@ func (d *document) groups() (groups []group) {
 	return groups
 }
 
+// events lists the types of events: what webhooks receive.
+func (d *document) events() (events []eventView) {
+	for _, w := range d.Webhooks {
+		body := w.Value.Post.RequestBody.Content[0].Value
+		events = append(events, eventView{
+			Type: w.Name, Summary: w.Value.Post.Summary, About: toHTML(w.Value.Post.Description),
+			Fields: d.fields("", body.Schema), Example: indented(d.example(body)),
+		})
+	}
+	return events
+}
+
 func (d *document) view(path, method string, o operation) operationView {
 	v := operationView{
 		ID: o.OperationID, Method: strings.ToUpper(method), Path: path,
-		Summary: o.Summary, About: toHTML(o.Description), Deprecated: o.Deprecated,
+		Summary: o.Summary, About: toHTML(o.Description), Deprecated: o.Deprecated, text: o.Description,
 	}
 	for _, p := range o.Parameters {
 		v.Parameters = append(v.Parameters, d.parameter(p))
+		v.text += " " + p.Description
 	}
 	if o.RequestBody != nil {
 		// Of several media types, the first is the usual one.
@@ -178,7 +210,7 @@ func (d *document) parameter(p parameter) parameterView {
 		p = component(d.Components.Parameters, p.Ref)
 	}
 	s := d.resolve(p.Schema)
-	v := parameterView{In: p.In, Choices: s.Enum, Optional: !p.Required, Hint: exampleText(p.Example), text: p.Description}
+	v := parameterView{In: p.In, Choices: s.Enum, Optional: !p.Required, Hint: exampleText(p.Example)}
 	v.field = field{p.Name, d.typeOf(s), strings.Join(d.rules(s), ", "), p.Required, toHTML(p.Description)}
 	return v
 }

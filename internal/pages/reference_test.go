@@ -3,6 +3,7 @@ package pages
 import (
 	"encoding/json"
 	"html"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +12,44 @@ import (
 	"animalstore"
 	"animalstore/openapi"
 )
+
+// TestTasks: what people want leads to the operation.
+func TestTasks(t *testing.T) {
+	p := newPages(animalstore.Production, "")
+	operation := regexp.MustCompile(`<a href="/docs#([A-Za-z]+)">`)
+	for search, want := range map[string]string{
+		"cancel order": "updateOrder", "How do I cancel an order": "updateOrder", "cancelled orders": "updateOrder", "how many pets": "getInventory",
+		"upload a picture": "addPhoto", "buy": "placeOrder", "leaked": "revokeKey rotateKey", "resend": "retryDeliveries retryDelivery",
+		"no such unicorn": "", "": "",
+	} {
+		page := body(t, fetchPage(p, "GET", "/docs/search?find="+url.QueryEscape(search), nil))
+		var got []string
+		for _, m := range operation.FindAllStringSubmatch(page, -1) {
+			got = append(got, m[1])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q finds %q, want %s", search, got, want)
+		}
+		wantLinks(t, p, "/docs/search", page)
+	}
+	many := body(t, fetchPage(p, "GET", "/docs/search?find=how+many", nil))
+	if !strings.Contains(many, "/docs#getInventory") {
+		t.Error("how many: doesn't find the inventory")
+	}
+	evil := body(t, fetchPage(p, "GET", "/docs/search?find=%3Cb%3E%22%FF", nil))
+	if strings.Contains(evil, "<b>\"") {
+		t.Error("the search is markup in its page")
+	}
+	var names []string
+	for _, o := range readReference(t) {
+		names = append(names, o.ID)
+	}
+	for name := range tasks {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s isn't an operation", name)
+		}
+	}
+}
 
 func readReference(t *testing.T) []operationView {
 	t.Helper()
@@ -62,6 +101,29 @@ func TestReference(t *testing.T) {
 				t.Errorf("%s: got the snippet\n%s", o.ID, s.Code)
 			}
 		}
+	}
+}
+
+// TestEventCatalogue: each type of event is on the page, with when it is sent, its fields
+// and an example.
+func TestEventCatalogue(t *testing.T) {
+	page := html.UnescapeString(body(t, fetchPage(newPages(animalstore.Production, ""), "GET", "/docs", nil)))
+	var d document
+	if err := json.Unmarshal(openapi.JSON, &d); err != nil {
+		t.Fatal(err)
+	}
+	var types []animalstore.EventType
+	for _, e := range d.events() {
+		types = append(types, animalstore.EventType(e.Type))
+		if !strings.Contains(page, `id="`+e.Type+`"`) || !strings.Contains(page, e.Example) || e.Summary == "" || e.About == "" || len(e.Fields) < 3 {
+			t.Errorf("%s isn't on the page, or lacks something: %+v", e.Type, e)
+		}
+	}
+	want := append(slices.Clone(animalstore.EventTypes), animalstore.WebhookPing)
+	slices.Sort(types)
+	slices.Sort(want)
+	if !slices.Equal(types, want) {
+		t.Errorf("got the types %q, want %q", types, want)
 	}
 }
 

@@ -1,6 +1,8 @@
 package petfile
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -16,14 +18,15 @@ import (
 type csvReader struct {
 	in      *rowLimiter
 	csv     *csv.Reader
-	columns []string
-	line    int // where the last row begins
+	columns []string // in lower case
+	line    int      // where the last row begins
 }
 
-func newCSVReader(in io.Reader) (*csvReader, error) {
+func newCSVReader(in *bufio.Reader) (*csvReader, error) {
 	r := &csvReader{in: &rowLimiter{in: in}}
 	r.csv = csv.NewReader(r.in)
 	r.csv.FieldsPerRecord, r.csv.ReuseRecord = -1, true
+	r.csv.Comma = peekSeparator(in)
 	header, err := r.record()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: it needs a first line with column names, such as name,categoryId,status")
@@ -32,36 +35,60 @@ func newCSVReader(in io.Reader) (*csvReader, error) {
 		return nil, fmt.Errorf("the first line must be column names: %w", err)
 	}
 	for _, name := range header {
-		name = strings.TrimSpace(name)
-		if slices.Contains(r.columns, name) {
-			return nil, fmt.Errorf("the first line has the column name %q twice", name)
-		}
-		r.columns = append(r.columns, name)
+		r.columns = append(r.columns, strings.ToLower(strings.TrimSpace(name)))
 	}
-	for _, name := range []string{"name", "categoryId"} {
-		if !slices.Contains(r.columns, name) {
-			return nil, fmt.Errorf("the first line must be column names that include %s, such as name,categoryId,status: it is %q", name, strings.Join(r.columns, ","))
+	for _, name := range []string{"name", "categoryId", "status"} {
+		column := strings.ToLower(name)
+		first := slices.Index(r.columns, column)
+		switch {
+		case first < 0 && name != "status":
+			return nil, fmt.Errorf("the first line must be column names that include %s, such as name,categoryId,status: it is %q", name, strings.Join(header, string(r.csv.Comma)))
+		case first >= 0 && slices.Contains(r.columns[first+1:], column):
+			return nil, fmt.Errorf("the first line has the column name %q twice", name)
 		}
 	}
 	return r, nil
 }
 
-func (r *csvReader) Next() (Row, error) {
+// peekSeparator returns the separator in the first line that isn't empty. Spreadsheets write
+// semicolons where the comma is the decimal separator.
+func peekSeparator(in *bufio.Reader) rune {
+	start, _ := in.Peek(in.Size())
+	header, _, _ := bytes.Cut(bytes.TrimLeft(start, "\r\n"), []byte("\n"))
+	quoted, semicolons, commas := false, 0, 0
+	for _, c := range header {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ';':
+			semicolons++
+		case c == ',':
+			commas++
+		}
+	}
+	if semicolons > commas {
+		return ';'
+	}
+	return ','
+}
+
+func (r *csvReader) next() (row, error) {
 	fields, err := r.record()
 	var invalid *csv.ParseError
 	switch {
 	case errors.As(err, &invalid):
-		return Row{Line: int64(invalid.StartLine), Err: describeCSV(invalid)}, nil
+		return row{line: int64(invalid.StartLine), err: describeCSV(invalid)}, nil
 	case err != nil:
-		return Row{}, err
+		return row{}, err
 	}
-	row := Row{Line: int64(r.line)}
+	found := row{line: int64(r.line)}
 	if len(fields) != len(r.columns) {
-		row.Err = fmt.Errorf("got %d fields, but the first line names %d columns", len(fields), len(r.columns))
-		return row, nil
+		found.err = fmt.Errorf("got %d fields, but the first line names %d columns", len(fields), len(r.columns))
+		return found, nil
 	}
-	row.setPet(r.pet(fields))
-	return row, nil
+	found.setPet(r.pet(fields))
+	return found, nil
 }
 
 // record reads the next record, which is only valid until the one after it is read.
@@ -83,7 +110,7 @@ func describeCSV(e *csv.ParseError) error {
 	if e.Line > e.StartLine {
 		return fmt.Errorf("not valid CSV: the quote opened here is not closed properly; lines %d–%d were read as one field", e.StartLine, e.Line)
 	}
-	return errors.New("not valid CSV: " + e.Err.Error())
+	return fmt.Errorf("not valid CSV at byte %d: %w", e.Column, e.Err)
 }
 
 var errRowTooLong = fmt.Errorf("a row has more than %d bytes: is a quote not closed?", maxRow)
@@ -105,12 +132,12 @@ func (l *rowLimiter) Read(p []byte) (int, error) {
 }
 
 func (r *csvReader) pet(fields []string) (pet animalstore.NewPet, err error) {
-	for i, name := range r.columns {
+	for i, column := range r.columns {
 		value := strings.Clone(fields[i]) // the reader reuses the record
-		switch name {
+		switch column {
 		case "name":
-			pet.Name = value
-		case "categoryId":
+			pet.Name = unescapeFormula(value)
+		case "categoryid":
 			if pet.CategoryID, err = strictjson.ParseInteger([]byte(strings.TrimSpace(value))); err != nil {
 				return pet, fmt.Errorf("categoryId %w", err)
 			}
@@ -119,4 +146,24 @@ func (r *csvReader) pet(fields []string) (pet animalstore.NewPet, err error) {
 		}
 	}
 	return pet, nil
+}
+
+// escapeFormula puts an apostrophe before a name that a spreadsheet would run as a formula.
+// A name that looks escaped gets another one, so that unescapeFormula restores every name.
+func escapeFormula(name string) string {
+	if isFormula(strings.TrimLeft(name, "'")) {
+		return "'" + name
+	}
+	return name
+}
+
+func unescapeFormula(name string) string {
+	if rest, escaped := strings.CutPrefix(name, "'"); escaped && isFormula(strings.TrimLeft(rest, "'")) {
+		return rest
+	}
+	return name
+}
+
+func isFormula(name string) bool {
+	return name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0]))
 }

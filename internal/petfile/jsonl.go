@@ -16,22 +16,22 @@ type jsonlReader struct {
 	line int64 // number of the last line read
 }
 
-func (r *jsonlReader) Next() (Row, error) {
+func (r *jsonlReader) next() (row, error) {
 	for {
 		text, tooLong, err := r.readLine()
 		if err != nil {
-			return Row{}, err
+			return row{}, err
 		}
-		row := Row{Line: r.line}
+		found := row{line: r.line}
 		if tooLong {
-			row.Err = fmt.Errorf("the line has more than %d bytes", maxRow)
-			return row, nil
+			found.err = fmt.Errorf("the line has more than %d bytes", maxRow)
+			return found, nil
 		}
 		if text = bytes.TrimSpace(text); len(text) == 0 {
 			continue
 		}
-		row.setPet(strictjson.DecodeNewPet(text))
-		return row, nil
+		found.setPet(strictjson.DecodeNewPet(text))
+		return found, nil
 	}
 }
 

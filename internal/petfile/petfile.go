@@ -1,5 +1,4 @@
-// Package petfile reads and writes files of pets, as CSV or JSON Lines, and
-// imports them so that an interrupted import can be continued.
+// Package petfile reads and writes files of pets, as CSV or JSON Lines.
 package petfile
 
 import (
@@ -52,21 +51,68 @@ func fileError(err error) error {
 	return Error{err}
 }
 
-// Row is a pet in a file.
-type Row struct {
-	Line int64 // where it begins
-	Pet  animalstore.NewPet
-	Err  error // why it can't be added; nil if it can
+// Mistake is why a pet in a file can't be added.
+type Mistake struct {
+	Line int64 // where the pet begins
+	Err  error
 }
 
-// Reader reads rows one by one. There are no more rows after io.EOF, or after an error
+// ReadFile reads the pets of a file, or of stdin for "-". It detects the format if that is
+// "". The error is about the file as a whole.
+func ReadFile(name string, stdin io.Reader, format Format) ([]animalstore.NewPet, []Mistake, error) {
+	if format == "" {
+		format = FormatOf(name)
+	}
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer file.Close()
+		stdin = file
+	}
+	pets, mistakes, err := Read(stdin, format)
+	if err != nil {
+		return nil, nil, fileError(fmt.Errorf("%s: %w", name, err))
+	}
+	return pets, mistakes, nil
+}
+
+// Read is ReadFile for a file that is already open.
+func Read(file io.Reader, format Format) (pets []animalstore.NewPet, mistakes []Mistake, err error) {
+	rows, err := newReader(file, format)
+	for err == nil {
+		var r row
+		r, err = rows.next()
+		switch {
+		case err != nil:
+		case r.err != nil:
+			mistakes = append(mistakes, Mistake{r.line, r.err})
+		default:
+			pets = append(pets, r.pet)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	return pets, mistakes, nil
+}
+
+// row is a pet in a file.
+type row struct {
+	line int64 // where it begins
+	pet  animalstore.NewPet
+	err  error // why it can't be added; nil if it can
+}
+
+// reader reads rows one by one. There are no more rows after io.EOF, or after an error
 // that says the rest can't be read.
-type Reader interface {
-	Next() (Row, error)
+type reader interface {
+	next() (row, error)
 }
 
-// NewReader reads the given format, or detects it if format is "".
-func NewReader(file io.Reader, format Format) (Reader, error) {
+// newReader reads the given format, or detects it if format is "".
+func newReader(file io.Reader, format Format) (reader, error) {
 	in := bufio.NewReaderSize(file, 64<<10)
 	skipMark(in)
 	if format == "" {
@@ -108,8 +154,8 @@ func firstVisible(in *bufio.Reader) (byte, error) {
 	return 0, nil
 }
 
-// setPet sets Pet, or Err if the API would refuse the pet, with the same message.
-func (row *Row) setPet(pet animalstore.NewPet, err error) {
+// setPet sets the pet, or the error if the API would refuse it, with the same message.
+func (r *row) setPet(pet animalstore.NewPet, err error) {
 	if err == nil {
 		err = pet.Validate()
 	}
@@ -117,57 +163,5 @@ func (row *Row) setPet(pet animalstore.NewPet, err error) {
 	if errors.As(err, &coded) {
 		err = errors.New(coded.Message)
 	}
-	row.Pet, row.Err = pet, err
-}
-
-// File is a file of pets that is open for reading.
-type File struct {
-	Name   string
-	Pets   int64 // including those that can't be added; -1 if unknown, as for a pipe
-	Format Format
-	Rows   Reader
-	io.Closer
-}
-
-// Open opens a file, or stdin for "-".
-func Open(name string, stdin io.Reader, format Format) (*File, error) {
-	if format == "" {
-		format = FormatOf(name)
-	}
-	f := &File{Name: name, Pets: -1, Format: format, Closer: io.NopCloser(nil)}
-	in := stdin
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		in, f.Closer = file, file
-		f.Pets = countPets(name, format)
-	}
-	var err error
-	if f.Rows, err = NewReader(in, format); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return f, nil
-}
-
-// countPets returns the number of rows in a file, so that progress can show how many
-// are left; -1 if the file can't be read twice, such as a pipe.
-func countPets(name string, format Format) (pets int64) {
-	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-		return -1
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return -1
-	}
-	defer file.Close()
-	rows, err := NewReader(file, format)
-	for err == nil {
-		if _, err = rows.Next(); err == nil {
-			pets++
-		}
-	}
-	return pets
+	r.pet, r.err = pet, err
 }

@@ -2,6 +2,7 @@ package petfile
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -34,7 +35,7 @@ func newWriter(w io.Writer, format Format) *writer {
 // write adds a pet. It is buffered until flush.
 func (p *writer) write(pet animalstore.Pet) error {
 	if p.format == CSV {
-		return fileError(p.csv.Write([]string{strconv.FormatInt(pet.ID, 10), pet.Name, strconv.FormatInt(pet.CategoryID, 10), string(pet.Status)}))
+		return fileError(p.csv.Write([]string{strconv.FormatInt(pet.ID, 10), escapeFormula(pet.Name), strconv.FormatInt(pet.CategoryID, 10), string(pet.Status)}))
 	}
 	line, err := animalstore.EncodeJSON(pet)
 	if err != nil {
@@ -80,23 +81,33 @@ func create(name string, stdout io.Writer) (w io.Writer, commit func(error) erro
 	if name == "-" {
 		return stdout, func(err error) error { return err }, nil
 	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+	mode := fs.FileMode(0o666) // less the umask
+	info, err := os.Stat(name)
+	replaces := err == nil
+	if replaces {
+		mode = info.Mode().Perm()
+	}
+	if replaces && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(name, os.O_WRONLY, 0) // a device or a pipe
 		return file, func(err error) error { return errors.Join(err, file.Close()) }, fileError(err)
 	}
-	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	temp := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"-"+rand.Text())
+	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, nil, fileError(withName(err, name))
 	}
 	return file, func(err error) error {
+		if replaces && err == nil {
+			err = fileError(file.Chmod(mode)) // the umask may have cleared bits
+		}
 		if closeErr := errors.Join(file.Sync(), file.Close()); err == nil {
 			err = fileError(closeErr)
 		}
 		if err == nil {
-			err = fileError(errors.Join(os.Chmod(file.Name(), 0o644), os.Rename(file.Name(), name)))
+			err = fileError(os.Rename(temp, name))
 		}
 		if err != nil {
-			os.Remove(file.Name())
+			os.Remove(temp)
 		}
 		return withName(err, name)
 	}, nil

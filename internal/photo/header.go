@@ -65,9 +65,9 @@ func mislabelled(want *format, actual string) error {
 func (h *Header) check() error {
 	switch pixels := int64(h.Width) * int64(h.Height); {
 	case h.Width < 1 || h.Height < 1:
-		return invalid("the picture has no pixels: its header says %d × %d", h.Width, h.Height)
+		return invalid("the picture has no pixels")
 	case pixels > MaxPixels:
-		return invalid("the picture is too large: send at most %d megapixels, not %d × %d", MaxPixels/1_000_000, h.Width, h.Height)
+		return invalid("the picture is too large: send at most %d megapixels", MaxPixels/1_000_000)
 	case h.memory > MaxMemory:
 		return invalid("decoding the picture would take %d MiB of memory, more than %d: make it smaller, or save it with 8 bits a channel, neither progressive nor interlaced", h.memory>>20, MaxMemory>>20)
 	}

@@ -3,6 +3,7 @@
 package sample
 
 import (
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -137,6 +138,11 @@ func (h *history) arrival(pet int64) time.Time {
 	return begin.AddDate(0, 0, int(open/openFor)).Add(opensAt + open%openFor)
 }
 
+var notes = []animalstore.OptionalText{
+	"collects on Saturday", "has a second pet at home, needs an introduction", "call before delivery", "a gift: no invoice in the box",
+	"wants the food it is used to",
+}
+
 // candidate is a pet that can be ordered, starting when its last order was cancelled.
 type candidate struct {
 	pet  int64
@@ -157,6 +163,12 @@ func (h *history) order(b *Batch, orderable []candidate, at time.Time) []candida
 	order := animalstore.Order{ID: int64(len(b.Orders) + 1), PetID: chosen.pet}
 	order.Status, order.UpdatedAt = h.outcome(at)
 	order.CreatedAt = animalstore.At(at)
+	if order.ID%3 == 0 {
+		order.Reference = animalstore.OptionalText(fmt.Sprintf("W-%05d", order.ID))
+	}
+	if order.ID%7 == 0 {
+		order.Note = notes[order.ID/7%int64(len(notes))]
+	}
 	b.Orders = append(b.Orders, order)
 	b.Pets[chosen.pet-1].Status = order.Status.PetStatus()
 	if order.Status == animalstore.OrderCancelled {

@@ -113,12 +113,15 @@ type noopWebhookObserver struct{}
 func (noopWebhookObserver) WebhookAttempt(string) {}
 func (noopWebhookObserver) WebhookDisabled()      {}
 
+// backupGrace is how long a backup that is cancelled may take to clean up.
+const backupGrace = 3 * time.Second
+
 // startBackups starts making backups, if they are configured.
-func (s *Server) startBackups() (err error) {
-	if s.cfg.Backups.Dir == "" {
+func (s *Server) startBackups(ctx context.Context) (err error) {
+	if s.cfg.Backups.Dir == "" && s.cfg.Backups.To == nil {
 		return nil
 	}
-	s.backups, err = transfer.NewScheduler(transfer.SchedulerConfig{
+	s.backups, err = transfer.NewScheduler(ctx, transfer.SchedulerConfig{
 		Engine:   sqlite.Files{},
 		Store:    sqliteFile(s.cfg.Database),
 		Schedule: s.cfg.Backups,
@@ -128,12 +131,15 @@ func (s *Server) startBackups() (err error) {
 	if err != nil {
 		return err
 	}
-	if s.metrics != nil {
+	if s.metrics != nil && s.cfg.Backups.Dir != "" {
 		s.metrics.AddFigures(func() []metrics.Figure { return backupFigures(s.backups.Last()) })
+	}
+	if s.metrics != nil && s.cfg.Backups.To != nil {
+		s.metrics.AddFigures(func() []metrics.Figure { return remoteBackupFigures(s.backups.Remote()) })
 	}
 	stop := runInBackground(s.backups.Run)
 	s.closers = append(s.closers, func() error {
-		if err := waitUntil(s.deadline(), stop); err != nil {
+		if err := waitUntil(time.Now().Add(backupGrace), stop); err != nil {
 			s.cfg.Log.Error("a backup could not be stopped", "err", err)
 		}
 		return s.backups.Close()
@@ -173,6 +179,7 @@ func (s *Server) sweepOnce(ctx context.Context) error {
 		sweepBatches(ctx, s.db.DropIdempotencyRecords, animalstore.At(now.Add(-db.IdempotencyWindow))),
 		sweepBatches(ctx, s.db.DropDeliveries, animalstore.At(now.Add(-db.DeliveriesKept))),
 		sweepBatches(ctx, s.db.DropUsage, animalstore.At(now.Add(-animalstore.UsageKept))),
+		sweepBatches(ctx, s.db.DropFailures, animalstore.At(now.Add(-animalstore.FailuresKept))),
 		sweepBatches(ctx, s.db.DropSessions, animalstore.At(now)),
 		sweepBatches(ctx, s.db.DropForms, animalstore.At(now.Add(-db.IdempotencyWindow))),
 	}

@@ -40,7 +40,8 @@ type Config struct {
 	RedirectListen string
 
 	// OpsListen is the address and port of metrics and profiles. "" disables them.
-	OpsListen string
+	OpsListen   string
+	OpsListener net.Listener // has the port already, if OpsListen isn't ""
 	// OpsOptional lets the server start even if it can't listen on OpsListen. OpsError
 	// then says why it can't.
 	OpsOptional bool
@@ -67,6 +68,8 @@ type Config struct {
 	NoFastPath bool
 	// NoConsole serves nothing at /console.
 	NoConsole bool
+	// NoMCP serves nothing at /mcp.
+	NoMCP bool
 
 	// Fatal is called once when storage fails so badly that it can no longer be
 	// trusted. It must end the process. If nil, the server panics.

@@ -8,6 +8,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/api"
+	"animalstore/internal/assistant"
 	"animalstore/internal/console"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
@@ -30,6 +31,14 @@ func (s *Server) newConsole() http.Handler {
 	})
 }
 
+// newAssistant returns what serves /mcp, or nil if it is disabled.
+func (s *Server) newAssistant() api.Assistant {
+	if s.cfg.NoMCP {
+		return nil
+	}
+	return assistant.New(s.cfg.Version, s.cfg.Log).Respond
+}
+
 // consoleServer gives the console access to the API.
 type consoleServer struct{ api func() *api.Server }
 
@@ -49,6 +58,12 @@ func (c consoleServer) KeyOf(r *http.Request, secret [32]byte) (*animalstore.Key
 
 // ChargeAddress implements [console.Server].
 func (c consoleServer) ChargeAddress(r *http.Request) (int64, error) { return c.api().ChargeAddress(r) }
+
+// PetETag implements [console.Server].
+func (c consoleServer) PetETag(pet animalstore.Pet) string { return api.PetETag(pet) }
+
+// OrderETag implements [console.Server].
+func (c consoleServer) OrderETag(order animalstore.Order) string { return api.OrderETag(order) }
 
 // IsHTTPS implements [console.Server].
 func (c consoleServer) IsHTTPS(r *http.Request) bool { return c.api().IsHTTPS(r) }

@@ -75,13 +75,17 @@ func (s *Server) serveOps() error {
 	if s.cfg.OpsListen == "" {
 		return nil
 	}
-	listener, err := net.Listen("tcp", s.cfg.OpsListen)
-	if err != nil && s.cfg.OpsOptional {
-		s.opsErr = err
-		return nil
-	}
-	if err != nil {
-		return &ListenError{Ops: true, Err: err}
+	listener := s.cfg.OpsListener
+	if listener == nil {
+		var err error
+		listener, err = net.Listen("tcp", s.cfg.OpsListen)
+		if err != nil && s.cfg.OpsOptional {
+			s.opsErr = err
+			return nil
+		}
+		if err != nil {
+			return &ListenError{Ops: true, Err: err}
+		}
 	}
 	// No WriteTimeout: a profile takes as long as the request says.
 	s.serveSecondary(listener, &http.Server{Handler: s.opsHandler()}, "metrics and profiles are no longer served")

@@ -45,6 +45,7 @@ func (s *Server) state() api.ServerState {
 		if last := s.backups.Last(); !last.At.IsZero() {
 			state.LastBackup = &last
 		}
+		state.RemoteBackup = s.backups.Remote()
 	}
 	return state
 }
@@ -54,6 +55,7 @@ func (s *Server) serverFigures() []metrics.Figure {
 	figures := []metrics.Figure{
 		counter("animalstore_page_cache_hits_total", "Pages served from memory.", stats.PageHits),
 		counter("animalstore_page_cache_misses_total", "Pages that had to be read from the database.", stats.PageMisses),
+		counter("animalstore_failures_lost_total", "Failed requests that couldn't be stored for GET /v1/failures.", stats.LostFailures),
 		gauge("animalstore_limit_keys", "Keys whose limits are in memory.", s.limiter.Tracked()),
 		gauge("animalstore_limit_addresses", "Addresses whose requests without a valid key are counted.", stats.Addresses),
 	}
@@ -99,7 +101,7 @@ func (s *Server) webhookFigures() []metrics.Figure {
 	if !stats.OldestDue.IsZero() {
 		age.Value = max(0, now.Sub(stats.OldestDue.Time).Seconds())
 	}
-	figures := []metrics.Figure{age}
+	figures := []metrics.Figure{age, gauge("animalstore_webhook_deliveries_waiting", "Deliveries to active webhooks that are due or will be tried again, at most 10,000 for each.", stats.Waiting)}
 	for state, n := range map[string]int{"active": stats.Active, "paused": stats.Paused, "disabled": stats.Disabled} {
 		f := gauge("animalstore_webhooks", "Webhooks by state.", n)
 		f.Label, f.Of = "state", state
@@ -132,16 +134,34 @@ func (s *Server) petFigures() []metrics.Figure {
 	return figures
 }
 
+// backupFigures are metrics about the backups in a directory.
 func backupFigures(last animalstore.Backup) []metrics.Figure {
-	at := int64(0)
-	if !last.At.IsZero() {
-		at = last.At.Unix()
-	}
 	return []metrics.Figure{
-		gauge("animalstore_backup_last_success_timestamp_seconds", "When the newest backup began, in Unix time; 0 if there is none.", at),
+		gauge("animalstore_backup_last_success_timestamp_seconds", "When the newest backup began, in Unix time; 0 if there is none.", unixOrZero(last.At)),
 		gauge("animalstore_backup_last_size_bytes", "Size of the newest backup.", last.SizeBytes),
 		counter("animalstore_backup_failures_total", "Backups that failed since the server started.", last.Failures),
 	}
+}
+
+// remoteBackupFigures are metrics about the backups on another machine.
+func remoteBackupFigures(remote *animalstore.RemoteBackup) []metrics.Figure {
+	failing := 0
+	if remote.Failing {
+		failing = 1
+	}
+	return []metrics.Figure{
+		gauge("animalstore_remote_backup_last_success_timestamp_seconds", "When the newest backup on another machine began, in Unix time; 0 if there is none.", unixOrZero(remote.At)),
+		gauge("animalstore_remote_backup_last_size_bytes", "Size of the newest backup on another machine.", remote.SizeBytes),
+		counter("animalstore_remote_backup_failures_total", "Attempts to make a backup on another machine that failed since the server started.", remote.Failures),
+		gauge("animalstore_remote_backup_failing", "1 if the last attempt to make a backup on another machine failed.", failing),
+	}
+}
+
+func unixOrZero(t animalstore.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
 }
 
 func redisFigures(s ratelimit.RedisStats) []metrics.Figure {

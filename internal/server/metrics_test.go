@@ -61,7 +61,7 @@ func TestWebhookCounts(t *testing.T) {
 	testenv.Eventually(t, "the log says so", func() bool { return strings.Contains(log.String(), "a webhook was disabled") })
 }
 
-// TestOldestDue: the metrics have the age of the oldest due delivery.
+// TestOldestDue: the metrics have the age of the oldest due delivery, and how many wait.
 func TestOldestDue(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Truncate(time.Millisecond) // as it is stored
@@ -78,7 +78,7 @@ func TestOldestDue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if missing := missingMetrics(s, "animalstore_webhook_oldest_due_seconds 90"); missing != nil {
+	if missing := missingMetrics(s, "animalstore_webhook_oldest_due_seconds 90", "animalstore_webhook_deliveries_waiting 3"); missing != nil {
 		t.Errorf("the metrics lack %q", missing)
 	}
 }

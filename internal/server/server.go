@@ -79,6 +79,10 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	s.startHub()
 	s.startWebhooks()
 	s.handler = s.newHandler()
+	if !s.cfg.Hooks.NoBackground {
+		stop := runInBackground(s.handler.RunFailures)
+		s.closers = append(s.closers, func() error { return waitUntil(s.deadline(), stop) })
+	}
 	s.addMetrics()
 	if err := s.serveOps(); err != nil {
 		return nil, err
@@ -89,7 +93,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err := s.serveRedirects(); err != nil {
 		return nil, err
 	}
-	if err := s.startBackups(); err != nil { // last: a start that fails makes no backup
+	if err := s.startBackups(ctx); err != nil { // last: a start that fails makes no backup
 		return nil, err
 	}
 	return s, nil
@@ -118,6 +122,7 @@ func (s *Server) newHandler() *api.Server {
 		PhotosLimit:     s.cfg.PhotosLimit,
 		State:           s.state,
 		Console:         s.newConsole(),
+		Assistant:       s.newAssistant(),
 
 		CheckWebhookURL: s.checkWebhookURL,
 	})
@@ -304,8 +309,8 @@ func (s *Server) DB() db.DB { return s.db }
 // Handler is the API.
 func (s *Server) Handler() *api.Server { return s.handler }
 
-// Save stores the counters and the usage that a server otherwise saves in the
-// background.
+// Save stores the counters, the usage and the failed requests that a server otherwise
+// saves in the background.
 func (s *Server) Save(ctx context.Context) error {
 	saver, ok := s.limiter.(interface{ Save(context.Context) error })
 	if ok {
@@ -313,5 +318,8 @@ func (s *Server) Save(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.usage.Save(ctx)
+	if err := s.usage.Save(ctx); err != nil || s.handler == nil {
+		return err
+	}
+	return s.handler.SaveFailures(ctx)
 }

@@ -2,9 +2,7 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"io"
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -12,36 +10,17 @@ import (
 
 	"animalstore"
 	"animalstore/internal/photo/phototest"
+	"animalstore/internal/testenv"
 )
 
-// pipes is a listener for net.Pipe connections, whose clock synctest controls.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	c, ok := <-p
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
-
-func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
-func (pipes) Close() error   { return nil }
-
-// SetDeadline ends Accept.
-func (p pipes) SetDeadline(time.Time) error { close(p); return nil }
-
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
-	client, far := net.Pipe()
-	p <- far
-	return client, nil
-}
-
 // runInBubble runs a server with the timeouts of the product in a bubble of synctest.
-func runInBubble(t *testing.T) (*running, pipes) {
+func runInBubble(t *testing.T, change ...func(*Config)) (*running, testenv.Pipes) {
 	t.Helper()
-	cfg, network := localConfig(t), make(pipes)
+	cfg, network := localConfig(t), make(testenv.Pipes)
 	cfg.Listener, cfg.Timeouts, cfg.Hooks.NoBackground = network, DefaultTimeouts, true
+	for _, f := range change {
+		f(&cfg)
+	}
 	return run(t, cfg), network
 }
 
@@ -60,7 +39,7 @@ func TestSlowClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, network := runInBubble(t)
-				client, _ := network.dial(t.Context(), "", "")
+				client := network.Connect()
 				began := time.Now()
 				if test.sent != "" { // a pipe would deliver an empty write
 					io.WriteString(client, test.sent)
@@ -110,7 +89,7 @@ func TestSlowUpload(t *testing.T) {
 		}
 		req.Header.Set("Authorization", "Bearer "+owner.Secret)
 		req.Header.Set("Content-Type", "image/jpeg")
-		transport := &http.Transport{DialContext: network.dial}
+		transport := &http.Transport{DialContext: network.Dial}
 		defer transport.CloseIdleConnections()
 		res, err := transport.RoundTrip(req)
 		if err != nil {

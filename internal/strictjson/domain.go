@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,12 +16,46 @@ import (
 
 // DecodeNewPet reads a pet to add. Its status is available unless the text sets it.
 func DecodeNewPet(text []byte) (animalstore.NewPet, error) {
-	pet := animalstore.NewPet{Status: animalstore.PetAvailable}
-	err := decodeObject(text,
+	pet, fields := newPetFields()
+	err := decodeObject(text, fields...)
+	return *pet, err
+}
+
+func newPetFields() (*animalstore.NewPet, []field) {
+	pet := &animalstore.NewPet{Status: animalstore.PetAvailable}
+	return pet, []field{
 		required("name", &pet.Name, readString),
 		required("categoryId", &pet.CategoryID, readInteger),
-		optional("status", &pet.Status, readOneOf(animalstore.PetStatuses)))
-	return pet, err
+		optional("status", &pet.Status, readOneOf(animalstore.PetStatuses)),
+	}
+}
+
+// readNewPet reads a pet inside another value.
+func readNewPet(v jsontext.Value) (animalstore.NewPet, error) {
+	pet, fields := newPetFields()
+	err := readObject(v, fields)
+	return *pet, err
+}
+
+// DecodeNewPetBatch reads pets to add at once.
+func DecodeNewPetBatch(text []byte) (batch animalstore.NewPetBatch, err error) {
+	err = decodeObject(text, required("pets", &batch.Pets, readNewPets))
+	return batch, err
+}
+
+func readNewPets(v jsontext.Value) (pets []animalstore.NewPet, err error) {
+	items, err := readItems(v)
+	if err != nil {
+		return nil, errors.New("must be an array of pets")
+	}
+	for i, item := range items {
+		pet, err := readNewPet(item)
+		if err != nil {
+			return nil, inField("["+strconv.Itoa(i)+"]", err)
+		}
+		pets = append(pets, pet)
+	}
+	return pets, nil
 }
 
 // DecodePetPatch reads changes to a pet.
@@ -34,14 +69,35 @@ func DecodePetPatch(text []byte) (patch animalstore.PetPatch, err error) {
 
 // DecodeNewOrder reads an order to place.
 func DecodeNewOrder(text []byte) (order animalstore.NewOrder, err error) {
-	err = decodeObject(text, required("petId", &order.PetID, readInteger))
+	err = decodeObject(text,
+		required("petId", &order.PetID, readInteger),
+		optional("reference", &order.Reference, readOptionalText),
+		optional("note", &order.Note, readOptionalText))
 	return order, err
 }
 
 // DecodeOrderPatch reads changes to an order.
 func DecodeOrderPatch(text []byte) (patch animalstore.OrderPatch, err error) {
-	err = decodeObject(text, patched("status", &patch.Status, readOneOf(animalstore.OrderStatuses)))
+	err = decodeObject(text,
+		patched("status", &patch.Status, readOneOf(animalstore.OrderStatuses)),
+		patched("reference", &patch.Reference, readOptionalText),
+		patched("note", &patch.Note, readOptionalText))
 	return patch, err
+}
+
+// readOptionalText reads a text, or null for none.
+func readOptionalText(v jsontext.Value) (animalstore.OptionalText, error) {
+	if v.Kind() == 'n' {
+		return "", nil
+	}
+	text, err := readString(v)
+	switch {
+	case err != nil:
+		return "", errors.New("must be a string, or null for none")
+	case text == "":
+		return "", errors.New("must not be empty: send null for none")
+	}
+	return animalstore.OptionalText(text), nil
 }
 
 // DecodeCategory reads a category without its id.
@@ -59,6 +115,7 @@ func DecodeNewKey(text []byte) (animalstore.NewKey, error) {
 		optional("plan", &key.Plan, readOneOf(animalstore.Plans)),
 		optional("limits", &key.Limits, readLimits),
 		optional("permissions", &key.Permissions, readPermissions),
+		optional("networks", &key.Networks, readNetworks),
 		optional("expiresAt", &key.ExpiresAt, readExpiry))
 	return key, err
 }
@@ -70,7 +127,9 @@ func DecodeKeyPatch(text []byte) (patch animalstore.KeyPatch, err error) {
 		patched("plan", &patch.Plan, readOneOf(animalstore.Plans)),
 		patched("limits", &patch.Limits, readLimits),
 		patched("permissions", &patch.Permissions, readPermissions),
-		patched("expiresAt", &patch.ExpiresAt, readExpiry))
+		patched("networks", &patch.Networks, readNetworks),
+		patched("expiresAt", &patch.ExpiresAt, readExpiry),
+		patched("suspended", &patch.Suspended, readBool))
 	return patch, err
 }
 
@@ -147,17 +206,10 @@ func readEventPatterns(v jsontext.Value) (animalstore.EventPatterns, error) {
 }
 
 func readLimits(v jsontext.Value) (limits animalstore.Limits, err error) {
-	if v.Kind() != '{' {
-		return limits, errors.New("must be an object")
-	}
-	fields := []field{
+	err = readObject(v, []field{
 		required("perMinute", &limits.PerMinute, readPositive),
 		required("perDay", &limits.PerDay, readPositive),
-	}
-	values, err := scanObject(v, fields)
-	if err == nil {
-		err = readFields(values, fields)
-	}
+	})
 	return limits, err
 }
 
@@ -171,9 +223,32 @@ func readPermissions(v jsontext.Value) (set animalstore.Permissions, err error) 
 		set |= p
 	}
 	if err != nil {
-		return 0, errors.New("must be an array of read, write and admin")
+		return 0, errors.New("must be an array of " + animalstore.JoinOr(animalstore.AllPermissions.Names()))
 	}
 	return set, nil
+}
+
+func readNetworks(v jsontext.Value) (animalstore.Networks, error) {
+	list, err := readStrings(v)
+	if err != nil {
+		return "", errors.New("must be an array of networks such as 203.0.113.0/24; empty for all addresses")
+	}
+	networks, err := animalstore.NewNetworks(list)
+	var invalid *animalstore.Error
+	if errors.As(err, &invalid) {
+		return "", errors.New(strings.TrimPrefix(invalid.Message, "networks "))
+	}
+	return networks, err
+}
+
+func readBool(v jsontext.Value) (bool, error) {
+	switch v.Kind() {
+	case 't':
+		return true, nil
+	case 'f':
+		return false, nil
+	}
+	return false, errors.New("must be true or false")
 }
 
 // readExpiry reads a time, or null for never.

@@ -14,6 +14,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"animalstore"
 
@@ -93,7 +94,10 @@ func (e *fieldError) Error() string { return e.path + " " + e.reason.Error() }
 
 func inField(name string, err error) error {
 	if inner, ok := err.(*fieldError); ok {
-		return &fieldError{name + "." + inner.path, inner.reason}
+		if !strings.HasPrefix(inner.path, "[") { // an item of an array
+			name += "."
+		}
+		return &fieldError{name + inner.path, inner.reason}
 	}
 	return &fieldError{name, err}
 }
@@ -137,18 +141,12 @@ func readOneOf[S ~string](values []S) func(jsontext.Value) (S, error) {
 	}
 }
 
-func readStrings(v jsontext.Value) ([]string, error) {
-	if v.Kind() != '[' {
+func readStrings(v jsontext.Value) (all []string, err error) {
+	items, err := readItems(v)
+	if err != nil {
 		return nil, errors.New("must be an array of strings")
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(v))
-	d.ReadToken() // the bracket
-	var all []string
-	for d.PeekKind() != ']' {
-		item, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
+	for _, item := range items {
 		s, err := readString(item)
 		if err != nil {
 			return nil, err
@@ -156,6 +154,37 @@ func readStrings(v jsontext.Value) ([]string, error) {
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// readItems returns the values in an array.
+func readItems(v jsontext.Value) (items []jsontext.Value, err error) {
+	if v.Kind() != '[' {
+		return nil, errors.New("must be an array")
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(v))
+	if _, err := d.ReadToken(); err != nil { // the bracket
+		return nil, err
+	}
+	for d.PeekKind() != ']' {
+		item, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item.Clone()) // the next read invalidates it
+	}
+	return items, nil
+}
+
+// readObject reads the fields of an object inside another value.
+func readObject(v jsontext.Value, fields []field) error {
+	if v.Kind() != '{' {
+		return errors.New("must be an object")
+	}
+	values, err := scanObject(v, fields)
+	if err != nil {
+		return err
+	}
+	return readFields(values, fields)
 }
 
 // maxFields is how many fields all objects in a text may have together. To find

@@ -138,7 +138,7 @@ func (n *Networks) Check(ctx context.Context, text string) error {
 	defer cancel()
 	addrs, err := n.lookUp(ctx, u.Hostname())
 	if err != nil || len(addrs) == 0 {
-		return animalstore.Errorf(animalstore.ValidationFailed, "url must have a host name that resolves to an address: %s doesn't", u.Hostname())
+		return animalstore.Errorf(animalstore.ValidationFailed, "url must have a host name that resolves to an address")
 	}
 	for _, addr := range addrs {
 		// Go returns IPv4 addresses in /etc/hosts as IPv6.

@@ -21,7 +21,7 @@ func (e *handshakeError) Unwrap() error { return e.error }
 
 // describe says why there was no response within a timeout, without anything that a
 // receiver or resolver sent.
-func describe(err error, timeout time.Duration) animalstore.Reason {
+func describe(err error, timeout time.Duration) animalstore.OptionalText {
 	var dns *net.DNSError
 	var handshake *handshakeError
 	var network net.Error
@@ -31,7 +31,7 @@ func describe(err error, timeout time.Duration) animalstore.Reason {
 	case errors.Is(err, errPlainHTTP):
 		return "http is not allowed for this address"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout() && !errors.As(err, &dns):
-		return animalstore.Reason(fmt.Sprintf("no response within %s", timeout))
+		return animalstore.OptionalText(fmt.Sprintf("no response within %s", timeout))
 	case errors.As(err, &dns):
 		return "the host name does not resolve"
 	case errors.As(err, &handshake):
@@ -46,7 +46,7 @@ func describe(err error, timeout time.Duration) animalstore.Reason {
 	return "no valid response"
 }
 
-func describeHandshake(err error) animalstore.Reason {
+func describeHandshake(err error) animalstore.OptionalText {
 	var invalid x509.CertificateInvalidError
 	var host x509.HostnameError
 	var issuer x509.UnknownAuthorityError

@@ -19,7 +19,7 @@ type Store interface {
 	WebhookWork(ctx context.Context, now animalstore.Time) (db.WebhookWork, error)
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]db.ClaimedDelivery, error)
-	FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.Reason, err error)
+	FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.OptionalText, err error)
 	RenewDelivery(ctx context.Context, due db.ClaimedDelivery) error
 	ReleaseDelivery(ctx context.Context, due db.ClaimedDelivery) error
 }

@@ -82,7 +82,7 @@ func (s *fakeStore) ClaimDeliveries(_ context.Context, _, lease animalstore.Time
 }
 
 // FinishDelivery returns another delivery of the webhook, if the worker claims one.
-func (s *fakeStore) FinishDelivery(_ context.Context, r db.DeliveryResult, _, lease animalstore.Time) (*db.ClaimedDelivery, animalstore.Reason, error) {
+func (s *fakeStore) FinishDelivery(_ context.Context, r db.DeliveryResult, _, lease animalstore.Time) (*db.ClaimedDelivery, animalstore.OptionalText, error) {
 	time.Sleep(s.finishTakes)
 	s.mu.Lock()
 	defer s.mu.Unlock()

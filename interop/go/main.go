@@ -51,7 +51,7 @@ func changePets(ctx context.Context, pets *animalstore.PetsAPIService, orders *a
 	check(err == nil && pet.Name == name, "patch", err)
 	order, _, err := orders.PlaceOrder(ctx).OrderInput(*animalstore.NewOrderInput(id)).Execute()
 	check(err == nil && !order.CreatedAt.IsZero(), "order", err)
-	order, _, err = orders.UpdateOrder(ctx, order.Id).OrderPatch(*animalstore.NewOrderPatch(animalstore.ORDERSTATUS_CANCELLED)).Execute()
+	order, _, err = orders.UpdateOrder(ctx, order.Id).OrderPatch(animalstore.OrderPatch{Status: animalstore.ORDERSTATUS_CANCELLED.Ptr()}).Execute()
 	check(err == nil && order.Status == animalstore.ORDERSTATUS_CANCELLED, "cancel", err)
 	res, err := pets.DeletePet(ctx, id).Execute()
 	check(err == nil && res.StatusCode == 204, "delete", err)

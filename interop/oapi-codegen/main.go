@@ -56,7 +56,7 @@ func changePets(ctx context.Context, client *animalstore.ClientWithResponses) in
 	check(err == nil && renamed.JSON200 != nil && renamed.JSON200.Name == name, "patch", err)
 	order, err := client.PlaceOrderWithResponse(ctx, nil, animalstore.NewOrder{PetId: id})
 	check(err == nil && order.JSON201 != nil && !order.JSON201.CreatedAt.IsZero(), "order", err)
-	cancelled, err := client.UpdateOrderWithResponse(ctx, order.JSON201.Id, nil, animalstore.OrderPatch{Status: "cancelled"})
+	cancelled, err := client.UpdateOrderWithResponse(ctx, order.JSON201.Id, nil, animalstore.OrderPatch{Status: new(animalstore.OrderStatus("cancelled"))})
 	check(err == nil && cancelled.JSON200 != nil && cancelled.JSON200.Status == "cancelled", "cancel", err)
 	removed, err := client.DeletePetWithResponse(ctx, id, nil)
 	check(err == nil && removed.StatusCode() == 204, "delete", err)

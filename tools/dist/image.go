@@ -114,17 +114,26 @@ func (r *release) imageConfig(b binary, layer string) any {
 				"Test":     []string{"CMD", "/usr/bin/animalstore", "healthcheck"},
 				"Interval": 30 * time.Second, "Timeout": 5 * time.Second, "StartPeriod": 10 * time.Second, "Retries": 3,
 			},
-			"Labels": map[string]string{
-				"org.opencontainers.image.title":       "animalstore",
-				"org.opencontainers.image.description": "A store's pets over HTTP",
-				"org.opencontainers.image.version":     r.version,
-				"org.opencontainers.image.revision":    r.commit,
-				"org.opencontainers.image.created":     r.time.Format(time.RFC3339),
-			},
+			"Labels": r.imageLabels(),
 		},
 		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{layer}},
 		"history": []any{map[string]any{"created": r.time.Format(time.RFC3339), "created_by": "make dist"}},
 	}
+}
+
+// imageLabels are OCI's own. The source is left out if it is unknown.
+func (r *release) imageLabels() map[string]string {
+	labels := map[string]string{
+		"org.opencontainers.image.title":       "animalstore",
+		"org.opencontainers.image.description": "A store's pets over HTTP",
+		"org.opencontainers.image.version":     r.version,
+		"org.opencontainers.image.revision":    r.commit,
+		"org.opencontainers.image.created":     r.time.Format(time.RFC3339),
+	}
+	if r.source != "" {
+		labels["org.opencontainers.image.source"] = r.source
+	}
+	return labels
 }
 
 // imageFiles are the files of an image. SQLite needs /tmp for large sorts, and outgoing

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +36,7 @@ type release struct {
 	install string // files that packages install besides the program, and their scripts
 	version string
 	commit  string
+	source  string    // URL of the repository; "" if unknown
 	time    time.Time // of every file
 	fast    bool      // compress as little as possible
 
@@ -55,6 +57,7 @@ func main() {
 	flag.StringVar(&r.out, "out", "../dist", "directory to write to")
 	flag.StringVar(&r.install, "install", "../packaging/linux", "directory with what packages install, for tests of upgrades")
 	flag.StringVar(&r.version, "version", "", "version to build, for tests (default: from the file VERSION)")
+	flag.StringVar(&r.source, "source", "", "URL of the repository, for the image (default: origin, if its URL is https)")
 	only := flag.String("platform", "", "the only platform to build for, such as linux/amd64")
 	given := flag.String("binary", "", "use this program for -platform instead of building it")
 	client := flag.String("client", "", "build only the package of this client, such as typescript")
@@ -144,6 +147,13 @@ func (r *release) identify() error {
 		return strings.TrimSpace(string(out))
 	}
 	r.commit = git("describe", "--always", "--exclude", "*", "--abbrev=12", "--dirty=.modified")
+	if r.source == "" {
+		// A clone's origin may also be a directory, and its URL may contain a token.
+		if origin, err := url.Parse(git("remote", "get-url", "origin")); err == nil && origin.Scheme == "https" {
+			origin.User = nil
+			r.source = origin.String()
+		}
+	}
 	if r.version == "" {
 		text, err := os.ReadFile(filepath.Join(r.root, "VERSION"))
 		if err != nil {

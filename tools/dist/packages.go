@@ -77,6 +77,7 @@ func (r *release) packageContents(dir, format string, b binary) (files.Contents,
 	}
 	for name, target := range map[string]file{
 		"animalstore.service": {name: "/usr/lib/systemd/system/animalstore.service", mode: 0o644},
+		"animalstore.socket":  {name: "/usr/lib/systemd/system/animalstore.socket", mode: 0o644},
 		"animalstore.env":     {name: "/etc/animalstore/animalstore.env", mode: 0o640},
 		"animalstore-admin":   {name: "/usr/sbin/animalstore-admin", mode: 0o755},
 	} {

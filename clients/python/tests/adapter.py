@@ -14,6 +14,7 @@ import threading
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -76,8 +77,16 @@ class Session:
 
 sessions: dict[str, Session] = {}
 
+
+def list_of_pets(value: object) -> list[a.NewPet]:
+    assert isinstance(value, list)
+    return [a.NewPet.from_json(one) for one in value]
+
+
 INPUTS: dict[str, tuple[str, Callable[[object], object]]] = {
     "createPet": ("pet", a.NewPet.from_json),
+    "createPetBatch": ("pets", list_of_pets),
+    "importPets": ("pets", list_of_pets),
     "updatePet": ("patch", a.PetPatch.from_json),
     "updateOrder": ("patch", a.OrderPatch.from_json),
     "putCategory": ("category", a.Category.from_json),
@@ -110,15 +119,20 @@ def arguments(command: Command, meta: a.Meta, cancel: a.CancelToken | None) -> t
         positional.append(io.BytesIO(picture) if args.get("as") == "stream" else picture)
     if call in INPUTS:
         name, read = INPUTS[call]
-        positional.append(read(args[name]))
+        positional.append(read(args[name] * args["times"] if "times" in args else args[name]))
     named: dict[str, Any] = {
         snake(name): value for name, value in {**args.get("query", {}), **args.get("events", {})}.items()
     }
+    if "since" in named:
+        named["since"] = datetime.fromisoformat(named["since"].replace("Z", "+00:00"))
     for source, target in (
         ("limit", "limit"),
         ("hours", "hours"),
         ("graceSeconds", "grace_seconds"),
         ("type", "event_type"),
+        ("salt", "salt"),
+        ("reference", "reference"),
+        ("note", "note"),
     ):
         if source in args:
             named[target] = args[source]
@@ -201,6 +215,8 @@ def describe(e: BaseException) -> dict[str, Any]:
 
 
 def reply(command: Command, meta: a.Meta, result: object, error: BaseException | None) -> None:
+    if command["call"] == "importPets" and isinstance(result, list):
+        result = len(result)
     session = sessions.get(command.get("client", ""))
     waits, attempts = session.take_reports() if session else ([], [])
     form: dict[str, Any] = {

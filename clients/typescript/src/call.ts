@@ -127,7 +127,7 @@ function checkOptions(call: Call<unknown>, options: CallOptions, origin: Origin)
 }
 
 /** Encodes a body. Numbers that would arrive as others are refused. */
-function encode(body: object, origin: Origin): string {
+export function encode(body: object, origin: Origin): string {
   return JSON.stringify(body, (name, value: unknown) => {
     if ((typeof value === "number" || name === "petId") && !Number.isSafeInteger(value)) {
       throw new InvalidArgumentError(`${name} must be an integer below 2⁵³, because JavaScript rounds larger ones, not ${value}`, origin);

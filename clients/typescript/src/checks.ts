@@ -17,11 +17,17 @@ export const isKey = hasFields<api.Key>("id", "name", "plan");
 export const isKeyWithSecret = hasFields<api.KeyWithSecret>("id", "name", "plan", "secret");
 export const isWebhook = hasFields<api.Webhook>("id", "url", "state");
 export const isWebhookWithSecret = hasFields<api.WebhookWithSecret>("id", "url", "state", "secret");
+export const isFailure = hasFields<api.Failure>("id", "status", "code");
 export const isDelivery = hasFields<api.Delivery>("id", "type", "state");
 export const isDeliveryWithBody = hasFields<api.DeliveryWithBody>("id", "type", "state", "body");
 
 export function isEvent(value: any): value is api.Event {
   return value?.id >= 1 && value.type && value.data && typeof value.data === "object";
+}
+
+/** Checks that each of the pets of a batch was added. */
+export function isPetBatch(size: number) {
+  return (value: any): value is api.PetBatch => value.pets?.length === size && value.pets.every(isPet);
 }
 
 /** The id of a category can be 0. */

@@ -1,9 +1,11 @@
+import { batchCall, importPets, type ImportOptions } from "./batches.js";
 import type { Call } from "./call.js";
 import {
   isCategory,
   isDelivery,
   isDeliveryCount,
   isDeliveryWithBody,
+  isFailure,
   isImage,
   isInventory,
   isKey,
@@ -23,7 +25,7 @@ import { arrayOf, eventPage, latestId, list, listEvents, type EventPage } from "
 import { checkUnknown, type CallOptions, type ClientOptions, type RateLimit } from "./options.js";
 import { path, withQuery } from "./paths.js";
 import type { Picture } from "./pictures.js";
-import type { DeliveryQuery, EventsQuery, InventoryQuery, OrderQuery, PageQuery, PetQuery, PhotoQuery } from "./queries.js";
+import type { DeliveryQuery, EventsQuery, FailureQuery, InventoryQuery, OrderQuery, PageQuery, PetQuery, PhotoQuery } from "./queries.js";
 import { newTransport, type Transport } from "./transport.js";
 import type * as api from "./types.js";
 
@@ -96,6 +98,24 @@ export class Client {
   /** Adds a pet. It is added only once, even if the call is retried: see `idempotencyKey`. */
   createPet(pet: api.NewPet, options?: CallOptions): Promise<api.Pet> {
     return this.#send({ operation: "createPet", method: "POST", path: "/pets", body: pet, repeat: "replayed", check: isPet }, options);
+  }
+
+  /** Adds 1 to 100 pets: all of them or none. They are added only once, even if the call is retried: see `idempotencyKey`. */
+  async createPetBatch(pets: api.NewPet[], options?: CallOptions): Promise<api.Pet[]> {
+    const batch = await this.#send(batchCall(pets), options);
+    return batch.pets;
+  }
+
+  /**
+   * Adds any number of pets in their order, as batches of 100, each of which is one request,
+   * and returns them.
+   *
+   * After an error or a crash, call it again with the same pets, API key and salt, at most
+   * 24 hours after the first call: pets that were added are returned, but not added again. If
+   * any pet or their order changes, that is a new import, which adds all of them.
+   */
+  importPets(pets: api.NewPet[], options: ImportOptions = {}): Promise<api.Pet[]> {
+    return importPets(this.#transport, pets, options);
   }
 
   /**
@@ -173,9 +193,10 @@ export class Client {
 
   // Orders
 
-  /** Lists orders, newest first, with the guarantee of `listPets`. */
-  listOrders(query: OrderQuery = {}, options?: CallOptions): AsyncGenerator<api.Order, void, undefined> {
-    const filters = { status: "", petId: "" };
+  /** Lists orders, newest first unless the query says otherwise, with the guarantee of `listPets`. */
+  listOrders({ status, oldest, ...others }: OrderQuery = {}, options?: CallOptions): AsyncGenerator<api.Order, void, undefined> {
+    const filters = { status: "", petId: "", reference: "", sort: "" };
+    const query = { ...others, status: Array.isArray(status) ? status.join(",") : status, sort: oldest ? "oldest" : undefined };
     return list(this.#transport, { operation: "listOrders", path: "/store/orders", query, filters, check: isOrder }, options);
   }
 
@@ -183,11 +204,9 @@ export class Client {
    * Orders a pet, which must be available and becomes pending. Only one order is placed,
    * even if the call is retried: see `idempotencyKey`.
    */
-  placeOrder(petId: number, options?: CallOptions): Promise<api.Order> {
-    return this.#send(
-      { operation: "placeOrder", method: "POST", path: "/store/orders", body: { petId }, repeat: "replayed", check: isOrder },
-      options,
-    );
+  placeOrder({ petId, reference, note }: api.NewOrder, options?: CallOptions): Promise<api.Order> {
+    const body = { petId, reference, note };
+    return this.#send({ operation: "placeOrder", method: "POST", path: "/store/orders", body, repeat: "replayed", check: isOrder }, options);
   }
 
   /** Returns one order. */
@@ -196,7 +215,7 @@ export class Client {
   }
 
   /**
-   * Changes an order and returns the changed order. The status of its pet changes with it.
+   * Changes an order and returns the changed order. If its status changes, so does that of its pet.
    * If an attempt was lost and the next one is refused, the error's `outcomeUnknown` is
    * set: the order shows that it was changed, but not by whom.
    */
@@ -282,6 +301,16 @@ export class Client {
    */
   getUsage(hours?: number, options?: CallOptions): Promise<api.UsageHour[]> {
     return this.#send({ operation: "getUsage", method: "GET", path: withQuery("/usage", { hours }), check: isUsage }, options);
+  }
+
+  /**
+   * Lists the requests that were answered with an error in the last seven days, newest
+   * first: those of the client's key or, with the `admin` permission, of all keys. A request
+   * appears within two seconds.
+   */
+  listFailures(query: FailureQuery = {}, options?: CallOptions): AsyncGenerator<api.Failure, void, undefined> {
+    const filters = { keyId: "", code: "", requestId: "", since: "" };
+    return list(this.#transport, { operation: "listFailures", path: "/failures", query, filters, check: isFailure }, options);
   }
 
   /** Returns the state of the server that responds. It needs a key with the admin permission. */

@@ -1,3 +1,4 @@
+export type { ImportOptions } from "./batches.js";
 export { Client, defaultGraceSeconds } from "./client.js";
 export * from "./types.js";
 export {
@@ -15,5 +16,5 @@ export {
 export type { EventPage } from "./lists.js";
 export type { CallAttempt, CallOptions, ClientOptions, Meta, RateLimit, Wait } from "./options.js";
 export type { Picture } from "./pictures.js";
-export type { DeliveryQuery, EventsQuery, InventoryQuery, OrderQuery, PageQuery, PetQuery, PhotoQuery } from "./queries.js";
+export type { DeliveryQuery, EventsQuery, FailureQuery, InventoryQuery, OrderQuery, PageQuery, PetQuery, PhotoQuery } from "./queries.js";
 export { verifyWebhook, WebhookError, webhookTolerance, type WebhookHeaders, type WebhookReason } from "./webhook.js";

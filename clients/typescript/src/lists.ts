@@ -81,7 +81,7 @@ function brokenLink(transport: Transport, { operation, path }: Call<unknown>, me
 
 /** The parameters of a request for events. */
 export function eventsQuery(operation: string, q: EventsQuery, limit?: number): QueryValues {
-  const { after, latest, before, newest, types, subject, ...unknown } = q;
+  const { after, latest, before, newest, types, subject, petId, ...unknown } = q;
   checkUnknown(unknown, { operation });
   if ([after, latest, before, newest].filter(Boolean).length > 1) {
     throw new InvalidArgumentError("only one of after, latest, before and newest can be set", { operation });
@@ -90,6 +90,7 @@ export function eventsQuery(operation: string, q: EventsQuery, limit?: number): 
     limit,
     type: types?.join(),
     subject,
+    petId,
     after: latest ? "latest" : after || "",
     before: newest ? "latest" : before || "",
   };

@@ -94,10 +94,10 @@ export interface CallOptions {
   ifNoneMatch?: string;
   /**
    * Identifies a request, so that it is executed only once, however often it is sent
-   * within 24 hours, even by different processes. By default `createPet`, `placeOrder` and
-   * `addPhoto` use a random key for each call, which covers their own retries. Supply one if you may
-   * have to repeat the call itself, for example after a crash: 1 to 255 visible ASCII
-   * characters, the same for the same content.
+   * within 24 hours, even by different processes. By default `createPet`, `createPetBatch`,
+   * `placeOrder` and `addPhoto` use a random key for each call, which covers their own
+   * retries. Supply one if you may have to repeat the call itself, for example after a
+   * crash: 1 to 255 visible ASCII characters, the same for the same content.
    */
   idempotencyKey?: string;
   /** Makes a list begin at a `nextCursor` of the same query. "" has no effect. */

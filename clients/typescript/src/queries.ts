@@ -12,14 +12,19 @@ export interface PetQuery extends PageQuery {
   categoryId?: number;
   /** At most 100. */
   ids?: number[];
-  /** The beginning of the name, ignoring case. The pets are then sorted by name. */
+  /** The beginning of any of the first four words of the name, ignoring case. The pets are then sorted by what they were found by. */
   name?: string;
 }
 
 /** Selects orders. Omitted filters match all orders. */
 export interface OrderQuery extends PageQuery {
-  status?: api.OrderStatus;
+  /** One status, or any of several. */
+  status?: api.OrderStatus | api.OrderStatus[];
   petId?: number;
+  /** Exactly this one. */
+  reference?: string;
+  /** List the oldest orders first. */
+  oldest?: boolean;
 }
 
 /** Selects the photos of pets. */
@@ -38,6 +43,17 @@ export interface DeliveryQuery extends PageQuery {
   state?: api.DeliveryState;
 }
 
+/** Selects failed requests. Omitted filters match all that the client's key may see. */
+export interface FailureQuery extends PageQuery {
+  /** Another key than the client's needs the `admin` permission. */
+  keyId?: number;
+  code?: string;
+  /** The `requestId` of a `ServiceError`. */
+  requestId?: string;
+  /** Only from this time on, such as "2026-11-15T10:00:00Z". */
+  since?: string;
+}
+
 /** Selects events. By default all kept events. */
 export interface EventsQuery {
   /** Only events after this id. */
@@ -52,4 +68,6 @@ export interface EventsQuery {
   types?: string[];
   /** A resource, such as "pet/17". */
   subject?: string;
+  /** A pet with its photos and orders; not with `subject`. */
+  petId?: number;
 }

@@ -49,6 +49,7 @@ function call(client, name, a, o, n, entries) {
   switch (name) {
     case "listPets":
     case "listOrders":
+    case "listFailures":
     case "listCategories":
     case "listKeys":
     case "listWebhooks":
@@ -77,8 +78,14 @@ function call(client, name, a, o, n, entries) {
       return client.getUsage(a.hours, o);
     case "getKeyUsage":
       return client.getKeyUsage(a.keyId, a.hours, o);
+    case "placeOrder":
+      return client.placeOrder(a, o);
     case "createPet":
       return client.createPet(a.pet, o);
+    case "createPetBatch":
+      return client.createPetBatch(a.pets, o);
+    case "importPets":
+      return client.importPets(Array(a.times ?? 1).fill(a.pets).flat(), { salt: a.salt, timeout: o.timeout, signal: o.signal }).then((pets) => pets.length);
     case "putCategory":
       return client.putCategory(a.category, o);
     case "createKey":

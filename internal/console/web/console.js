@@ -2,17 +2,21 @@
 "use strict";
 
 const styles = {
-	clock: { hour: "2-digit", minute: "2-digit" },
-	time: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
-	short: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
+	time: { hour: "2-digit", minute: "2-digit" },
+	day: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
 	full: { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" },
 };
 
-// Times in the reader's zone, with UTC at hand.
+// Times in the reader's zone. The full time is shown on hover, also in UTC.
 const localize = (time) => {
 	const at = new Date(time.dateTime);
-	time.title = at.toLocaleString("en-GB", { ...styles.full, timeZone: "UTC" });
-	time.textContent = at.toLocaleString("en-GB", styles[time.dataset.style || "full"]);
+	const write = (style) => at.toLocaleString("en-GB", style);
+	time.title = [...new Set([write(styles.full), write({ ...styles.full, timeZone: "UTC" })])].join("\n");
+	const { style } = time.dataset;
+	if (style !== "age") {
+		const thisYear = style !== "day" || at.getFullYear() === new Date().getFullYear();
+		time.textContent = write(thisYear ? styles[style] : { ...styles.day, year: "numeric" });
+	}
 	return time;
 };
 document.querySelectorAll("time").forEach(localize);
@@ -33,7 +37,7 @@ for (const field of document.querySelectorAll("input[list]")) {
 }
 
 // How long until a limit ends.
-for (const element of document.querySelectorAll(".countdown")) {
+const countDown = (element) => {
 	const until = Date.now() + parseInt(element.dataset.seconds, 10) * 1000;
 	const tick = () => {
 		const left = Math.max(0, Math.ceil((until - Date.now()) / 1000));
@@ -45,7 +49,8 @@ for (const element of document.querySelectorAll(".countdown")) {
 		}
 	};
 	tick();
-}
+};
+document.querySelectorAll(".countdown").forEach(countDown);
 
 // Reloading the response to a form, or returning to it, must not send the form again.
 const { here } = document.querySelector("main").dataset;
@@ -53,20 +58,109 @@ if (here) {
 	history.replaceState(null, "", here);
 }
 
-// A second click must not send a form again while the first is on its way.
-for (const form of document.querySelectorAll("form[method=post]")) {
-	form.addEventListener("submit", () => {
-		for (const button of form.querySelectorAll("button")) {
-			button.disabled = true;
+// A preset ticks its permissions in the form, and keeps what was typed.
+for (const preset of document.querySelectorAll("[data-permissions]")) {
+	preset.addEventListener("click", (event) => {
+		event.preventDefault();
+		const permissions = preset.dataset.permissions.split(",");
+		for (const box of document.querySelectorAll("[name=permission]")) {
+			box.checked = permissions.includes(box.value);
 		}
 	});
 }
 
-addEventListener("pageshow", () => { // back from the next page
-	for (const button of document.querySelectorAll("form[method=post] button")) {
-		button.disabled = false;
+// Only the enterprise plan takes limits.
+const limits = document.querySelector("#limits");
+if (limits) {
+	const plan = document.querySelector("#plan");
+	const update = () => { limits.hidden = limits.disabled = plan.value !== "enterprise"; };
+	plan.addEventListener("change", update);
+	addEventListener("pageshow", update); // browsers restore choices
+	update();
+}
+
+// While the server doesn't respond, because it restarts or the network is gone, this page
+// stays, with what was typed, and what was asked for is tried again.
+const waiting = Object.assign(document.createElement("p"), {
+	className: "notice wrong", role: "alert", tabIndex: -1,
+	textContent: "The server doesn’t respond. This page stays as it is, and what you asked for is tried again until the server is back.",
+});
+
+const responds = async () => {
+	try {
+		const { status } = await fetch("/livez", { cache: "no-store", signal: AbortSignal.timeout(10000) });
+		return ![502, 503, 504].includes(status); // of a proxy
+	} catch {
+		return false;
+	}
+};
+
+// untilItResponds returns false if something else was asked for since.
+let wanted;
+const untilItResponds = async () => {
+	const mine = wanted = {};
+	while (wanted === mine && !await responds()) {
+		if (!waiting.isConnected) {
+			document.querySelector("main").prepend(waiting);
+			waiting.focus();
+		}
+		await new Promise((resolve) => { setTimeout(resolve, 1000); });
+	}
+	if (wanted !== mine) {
+		return false;
+	}
+	waiting.remove();
+	return true;
+};
+
+document.addEventListener("click", async (event) => {
+	const a = event.target.closest?.("a[href]");
+	if (!a || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || a.target || a.origin !== location.origin || a.getAttribute("href").startsWith("#")) {
+		return;
+	}
+	event.preventDefault();
+	if (await untilItResponds()) {
+		location.href = a.href;
 	}
 });
+
+// Forms are sent once the server responds. A second click doesn't send a form again while
+// the first is on its way.
+const busy = new Map(); // what the pressed buttons said, by form
+const ready = new WeakSet(); // forms to send now
+
+const release = (form) => {
+	const button = busy.get(form);
+	if (button?.text !== undefined) {
+		button.element.textContent = button.text;
+	}
+	busy.delete(form);
+};
+
+document.addEventListener("submit", async (event) => {
+	const { target: form, submitter } = event;
+	if (ready.delete(form) || event.defaultPrevented) { // it is sent now, or by another script
+		return;
+	}
+	event.preventDefault();
+	if (busy.has(form)) {
+		return;
+	}
+	const button = { element: submitter };
+	busy.set(form, button);
+	if (form.method === "post" && submitter) {
+		button.text = submitter.textContent;
+		submitter.textContent = submitter.dataset.busy ?? "Saving…";
+	}
+	if (await untilItResponds()) {
+		ready.add(form);
+		form.requestSubmit(submitter);
+	} else {
+		release(form);
+	}
+});
+
+addEventListener("pageshow", () => { [...busy.keys()].forEach(release); }); // back from the next page
 
 // Events as they happen.
 const element = (name, text) => Object.assign(document.createElement(name), { textContent: text });
@@ -90,7 +184,7 @@ const pageOf = ({ subject, data }) => {
 
 const feed = document.querySelector(".feed tbody");
 const live = document.querySelector(".following");
-const names = live ? JSON.parse(live.dataset.names) : {}; // of keys
+const titles = live ? JSON.parse(live.dataset.titles) : {}; // of types
 
 // Days are the reader's, like times.
 const groupByDay = () => {
@@ -101,7 +195,7 @@ const groupByDay = () => {
 		if (day !== last) {
 			const heading = document.createElement("tr");
 			heading.className = "day";
-			heading.append(Object.assign(element("th", day), { colSpan: 6, scope: "rowgroup" }));
+			heading.append(Object.assign(element("th", day), { colSpan: 5, scope: "rowgroup" }));
 			row.before(heading);
 			last = day;
 		}
@@ -111,22 +205,27 @@ if (feed) {
 	groupByDay();
 }
 
-// As in actors.go.
-const who = ({ actor, keyId, requestId }) => {
+// As in history.go.
+const who = ({ actor, keyId, keyName, requestId }) => {
 	if (!keyId) {
 		return cell({ key: "another key", command_line: "command line" }[actor] || "the service");
 	}
-	const by = names[keyId] || `key ${keyId}`;
+	const by = keyName || `key ${keyId}`;
 	return cell(live.dataset.admin === undefined ? element("bdi", by) : link(`/console/keys/${keyId}`, by), " ", element("small", live.dataset.requests === undefined ? "" : requestId || ""));
 };
 
+const gone = new Set(); // pages of what was removed
+
 const show = (event) => {
 	const { data } = event;
-	if (event.type.startsWith("key.")) {
-		names[data.id] = data.name;
+	const removed = event.type.endsWith(".deleted");
+	const page = pageOf(event);
+	if (removed) { // older rows must no longer link to it
+		gone.add(page);
+		[...feed.querySelectorAll("a")].filter((a) => a.getAttribute("href") === page).forEach((a) => a.replaceWith(a.textContent));
 	}
 	const summary = [
-		data.petId && link(`/console/pets/${data.petId}`, `pet ${data.petId}`),
+		data.petId && (gone.has(`/console/pets/${data.petId}`) ? element("bdi", `pet ${data.petId}`) : link(`/console/pets/${data.petId}`, `pet ${data.petId}`)),
 		data.width && element("bdi", `${data.width.toLocaleString("en")} × ${data.height.toLocaleString("en")}`),
 		...[data.name, data.url, data.status, data.state, data.plan].filter(Boolean).map((part) => element("bdi", part)),
 	].filter(Boolean).flatMap((part, i) => i ? [", ", part] : [part]);
@@ -136,15 +235,11 @@ const show = (event) => {
 	const time = document.createElement("time");
 	time.dateTime = event.time;
 	time.dataset.style = "time";
-	const removed = event.type.endsWith(".deleted");
-	if (removed) { // older rows must no longer link to it
-		[...feed.querySelectorAll("td:nth-child(3) a")].filter((a) => a.textContent === event.subject).forEach((a) => a.replaceWith(event.subject));
-	}
-	const page = removed ? "" : pageOf(event);
-	row.append(cell(event.id), cell(event.type), cell(page ? link(page, event.subject) : event.subject), cell(details), cell(localize(time)), who(event));
-	row.children[3].className = "name";
-	row.children[4].dataset.label = "At";
-	row.children[5].dataset.label = "By";
+	const name = event.subject.replace("/", " ");
+	row.append(cell(titles[event.type] || event.type), cell(page && !removed ? Object.assign(link(page, name), { className: "whole" }) : name), cell(details), cell(localize(time)), who(event));
+	row.dataset.id = event.id;
+	row.children[0].title = event.type;
+	row.children[2].className = "name";
 	row.className = "new";
 	feed.prepend(row);
 };
@@ -159,16 +254,17 @@ const cut = (rows) => {
 		feed.lastElementChild.remove();
 	}
 	if (older) {
-		const { subject, types } = live.dataset;
-		const at = new URL(older.getAttribute("href") || `/console/events?${new URLSearchParams({ type: types, subject })}`, location.href);
-		at.searchParams.set("before", [...feed.querySelectorAll("tr:not(.day)")].at(-1).cells[0].textContent);
+		const { subject, types, pet = "" } = live.dataset;
+		const at = new URL(older.getAttribute("href") || `/console/events?${new URLSearchParams({ type: types, subject, pet })}`, location.href);
+		at.searchParams.set("before", [...feed.querySelectorAll("tr:not(.day)")].at(-1).dataset.id);
 		older.href = at;
 		older.hidden = false;
 	}
 };
 
 if (live) {
-	const { worker, types, subject } = live.dataset;
+	const { worker, types, subject, pet } = live.dataset;
+	const matches = (event) => !pet || event.subject === `pet/${pet}` || String(event.data.petId) === pet;
 	const port = window.SharedWorker ? new SharedWorker(worker).port : new Worker(worker);
 	let after = Number(live.dataset.after);
 	const follow = () => port.postMessage(document.visibilityState === "visible" ? { after, types: types.split(","), subject } : null);
@@ -178,6 +274,9 @@ if (live) {
 			return;
 		}
 		after = event.id;
+		if (!matches(event)) {
+			return;
+		}
 		show(event);
 		cut(300);
 		groupByDay();

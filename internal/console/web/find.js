@@ -17,7 +17,7 @@
 	};
 
 	const box = document.querySelector("#find");
-	const list = make("ul", { id: "matches", role: "listbox", "aria-label": "Matching pets", hidden: "" });
+	const list = make("ul", { id: "matches", class: "matches", role: "listbox", "aria-label": "Matching pets", hidden: "" });
 	const said = make("p", { class: "hidden", role: "status" });
 
 	const pause = 250; // milliseconds without a key, before a request
@@ -32,6 +32,7 @@
 		active = -1;
 		box.setAttribute("aria-expanded", "false");
 		box.removeAttribute("aria-activedescendant");
+		said.classList.replace("matches", "hidden");
 	};
 
 	const activate = (index) => {
@@ -45,18 +46,23 @@
 	const visit = (option) => { location.href = `/console/pets/${option.dataset.pet}`; };
 
 	const optionFor = (pet, i) => {
+		const face = pet.thumbnail
+			? make("img", { class: "face", src: pet.thumbnail, alt: "", width: 40, height: 40 })
+			: make("span", { class: `face tone${pet.tone}`, "aria-hidden": "true" }, make("bdi", {}, pet.initial ?? ""));
 		const option = make("li", { id: `match-${i}`, role: "option", "aria-selected": "false", "data-pet": pet.id },
-			make("span", { class: "clamp" }, make("bdi", {}, pet.name)), " ",
-			make("small", {}, pet.id), " ",
+			face, make("span", { class: "clamp" }, make("bdi", {}, pet.name), " ", make("small", {}, [pet.category, pet.id].filter(Boolean).join(" · "))), " ",
 			make("span", { class: `tag ${pet.status}` }, pet.status));
 		option.addEventListener("click", () => visit(option));
 		return option;
 	};
 
-	const show = (pets) => {
+	const show = (pets, text) => {
 		close();
 		list.replaceChildren(...pets.map(optionFor));
-		said.textContent = pets.length === 0 ? "No pet found." : `${pets.length === 1 ? "One pet" : `${pets.length} pets`}. Choose with the arrow keys.`;
+		const none = `No name has a word that begins with “${text}”${/^#?\d+$/.test(text) ? `, and no pet has the id ${text.replace("#", "")}` : ""}.`;
+		said.textContent = pets.length === 0 ? none : `${pets.length === 1 ? "One pet" : `${pets.length} pets`}. Choose with the arrow keys.`;
+		said.classList.toggle("hidden", pets.length > 0);
+		said.classList.toggle("matches", pets.length === 0);
 		if (pets.length > 0) {
 			list.hidden = false;
 			box.setAttribute("aria-expanded", "true");
@@ -82,7 +88,7 @@
 			}
 		}
 		if (box.value.trim() === text && document.activeElement === box) {
-			show(known.get(text));
+			show(known.get(text), text);
 		}
 	};
 
@@ -91,7 +97,7 @@
 		close();
 		said.textContent = "";
 		const text = box.value.trim();
-		if (text.length > 1 || /^[0-9]$/.test(text)) {
+		if (text.length > 1 || /^#?[0-9]+$/.test(text)) {
 			timer = setTimeout(() => suggest(text), pause);
 		}
 	};

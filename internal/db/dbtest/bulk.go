@@ -41,7 +41,7 @@ func someRows() db.Rows {
 		},
 		Orders: []animalstore.Order{
 			{ID: 7, PetID: 4, Status: animalstore.OrderCancelled, CreatedAt: created, UpdatedAt: updated},
-			{ID: 9, PetID: 1 << 40, Status: animalstore.OrderDelivered, CreatedAt: created, UpdatedAt: updated},
+			{ID: 9, PetID: 1 << 40, Status: animalstore.OrderDelivered, Reference: "\\N", Note: "\t\\.\n", CreatedAt: created, UpdatedAt: updated},
 			{ID: 11, PetID: 4, Status: animalstore.OrderApproved, CreatedAt: updated, UpdatedAt: updated},
 			{ID: 1 << 41, PetID: 999, Status: animalstore.OrderDelivered, CreatedAt: created, UpdatedAt: created}, // its pet was deleted
 		},
@@ -82,7 +82,7 @@ func wantRows(t *testing.T, d db.DB, want db.Rows) {
 		if got, err := d.Order(t.Context(), o.ID); err != nil || got != o {
 			t.Errorf("Order(%d) = %+v, %v, want %+v", o.ID, got, err, o)
 		}
-		of, err := d.Orders(t.Context(), db.OrderQuery{PetID: o.PetID, Status: o.Status, Limit: 100})
+		of, err := d.Orders(t.Context(), db.OrderQuery{PetID: o.PetID, Statuses: []animalstore.OrderStatus{o.Status}, Limit: 100})
 		if err != nil || !slices.Equal(of, []animalstore.Order{o}) {
 			t.Errorf("%s orders of pet %d = %+v, %v, want %+v", o.Status, o.PetID, of, err, o)
 		}
@@ -104,7 +104,7 @@ func loadedReadsBack(t *testing.T, d db.DB) {
 func loadedTakesPart(t *testing.T, d db.DB) {
 	mustLoad(t, d, someRows())
 	now := animalstore.At(time.Now())
-	_, _, err := d.PlaceOrder(t.Context(), 4, now, nil)
+	_, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: 4}, now, nil)
 	wantCode(t, err, animalstore.PetNotAvailable)
 	mustUpdateOrder := func(id int64, to animalstore.OrderStatus) {
 		t.Helper()
@@ -119,7 +119,7 @@ func loadedTakesPart(t *testing.T, d db.DB) {
 		t.Errorf("Pet(4) = %+v, %v, want it sold", pet, err)
 	}
 	rows := someRows()
-	order, _, err := d.PlaceOrder(t.Context(), 3, now, nil)
+	order, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: 3}, now, nil)
 	if last := rows.Orders[len(rows.Orders)-1].ID; err != nil || order.ID <= last {
 		t.Errorf("PlaceOrder(3) = %+v, %v, want an id above %d", order, err, last)
 	}
@@ -145,7 +145,7 @@ func reservedIsReserved(t *testing.T, d db.DB) {
 	if next.ID <= pet+10 {
 		t.Errorf("another caller got id %d, but ids are reserved up to %d", next.ID, pet+10)
 	}
-	placed, _, err := d.PlaceOrder(t.Context(), next.ID, animalstore.At(time.Now()), nil)
+	placed, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: next.ID}, animalstore.At(time.Now()), nil)
 	if err != nil || placed.ID <= order+5 {
 		t.Errorf("another caller got order id %d (%v), but ids are reserved up to %d", placed.ID, err, order+5)
 	}

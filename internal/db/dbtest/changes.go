@@ -134,7 +134,7 @@ func absentPets(t *testing.T, d db.DB) {
 		_, err = d.UpdatePet(t.Context(), id, called)
 		wantNotFound(t, err)
 		wantNotFound(t, d.DeletePet(t.Context(), id, called))
-		_, _, err = d.PlaceOrder(t.Context(), id, noon, nil)
+		_, _, err = d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: id}, noon, nil)
 		wantNotFound(t, err)
 	}
 }

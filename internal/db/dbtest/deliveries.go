@@ -43,7 +43,7 @@ func claim(t *testing.T, d db.DB, now animalstore.Time) []db.ClaimedDelivery {
 }
 
 // finish stores the result of an attempt without claiming another delivery.
-func finish(t *testing.T, d db.DB, due *db.ClaimedDelivery, at animalstore.Time, status int) (disabled animalstore.Reason) {
+func finish(t *testing.T, d db.DB, due *db.ClaimedDelivery, at animalstore.Time, status int) (disabled animalstore.OptionalText) {
 	t.Helper()
 	a := animalstore.Attempt{Time: at, Status: &status, DurationMs: 5}
 	_, disabled, err := d.FinishDelivery(t.Context(), due.Result(a, 0.5, 0), at, animalstore.Time{})

@@ -166,13 +166,16 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 	refuse := func(*animalstore.Pet, bool) error { return errNotNow }
 	ctx := t.Context()
 	for doing, write := range map[string]func() error{
-		"replayed pet":           func() error { mustCreateWith(t, d, rex, retryOf("a", "a"), true); return nil },
-		"reused key":             func() error { _, _, err := d.CreatePet(ctx, rex, retryOf("a", "b")); return err },
-		"unchanged pet":          func() error { mustUpdatePet(t, d, pet.ID, func(*animalstore.Pet) {}); return nil },
-		"refused change":         func() error { _, err := d.UpdatePet(ctx, pet.ID, refuse); return err },
-		"absent pet":             func() error { _, err := d.UpdatePet(ctx, 1<<40, allow); return err },
-		"refused removal":        func() error { return d.DeletePet(ctx, pet.ID, refuse) },
-		"order of a pending pet": func() error { _, _, err := d.PlaceOrder(ctx, other.ID, noon, nil); return err },
+		"replayed pet":    func() error { mustCreateWith(t, d, rex, retryOf("a", "a"), true); return nil },
+		"reused key":      func() error { _, _, err := d.CreatePet(ctx, rex, retryOf("a", "b")); return err },
+		"unchanged pet":   func() error { mustUpdatePet(t, d, pet.ID, func(*animalstore.Pet) {}); return nil },
+		"refused change":  func() error { _, err := d.UpdatePet(ctx, pet.ID, refuse); return err },
+		"absent pet":      func() error { _, err := d.UpdatePet(ctx, 1<<40, allow); return err },
+		"refused removal": func() error { return d.DeletePet(ctx, pet.ID, refuse) },
+		"order of a pending pet": func() error {
+			_, _, err := d.PlaceOrder(ctx, animalstore.NewOrder{PetID: other.ID}, noon, nil)
+			return err
+		},
 		"unchanged order": func() error {
 			_, err := d.UpdateOrder(ctx, order.ID, func(*animalstore.Order) error { return nil })
 			return err
@@ -237,7 +240,7 @@ func eventsHaveActors(t *testing.T, d db.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.PlaceOrder(key, pet.ID, noon, nil); err != nil {
+	if _, _, err := d.PlaceOrder(key, animalstore.NewOrder{PetID: pet.ID}, noon, nil); err != nil {
 		t.Fatal(err)
 	}
 	created, err := d.CreateKey(key, plainKey(t, "one"), hashOf("one"), noon)
@@ -269,8 +272,13 @@ func eventsHaveActors(t *testing.T, d db.DB) {
 func eventListsSelect(t *testing.T, d db.DB) {
 	for range 4 {
 		pet := mustCreatePet(t, d, rex)
-		mustPlaceOrder(t, d, pet.ID)
+		order := mustPlaceOrder(t, d, pet.ID)
 		mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Name = "renamed" })
+		if pet.ID%2 == 0 {
+			mustMoveOrder(t, d, order.ID, animalstore.OrderCancelled)
+			mustAddPhoto(t, d, newPhoto(pet.ID, 10, 1))
+			mustDeletePet(t, d, pet.ID)
+		}
 	}
 	mustCreateKey(t, d, plainKey(t, "one"), "one")
 	log := &eventLog{d: d}
@@ -280,11 +288,13 @@ func eventListsSelect(t *testing.T, d db.DB) {
 		{}, {Types: []animalstore.EventType{"pet.created"}}, {Types: []animalstore.EventType{"order.created", "key.created"}},
 		{Types: []animalstore.EventType{"webhook.created"}}, {Subject: all[0].Subject}, {Subject: "order/1"}, {Subject: "key/1"},
 		{Subject: "pet/1", Types: []animalstore.EventType{"pet.updated", "order.created"}}, {Subject: "pet/1", Types: []animalstore.EventType{"order.created"}},
+		{PetID: 1}, {PetID: 2}, {PetID: 999999}, {PetID: 2, Types: []animalstore.EventType{"photo.created", "photo.deleted", "order.updated", "key.created"}},
+		{PetID: 1, Types: []animalstore.EventType{"key.created"}}, {Subject: "photo/1"}, {Subject: "pet/0"},
 		{Subject: "pet/999999"}, {Subject: "pet/01"}, {Subject: "nonsense"}, {Subject: "dog/1"},
 	} {
 		var matching []animalstore.Event
 		for _, e := range all {
-			if (q.Subject == "" || e.Subject == q.Subject) && (q.Types == nil || slices.Contains(q.Types, e.Type)) {
+			if (q.Subject == "" || e.Subject == q.Subject) && (q.PetID == 0 || e.PetID() == q.PetID) && (q.Types == nil || slices.Contains(q.Types, e.Type)) {
 				matching = append(matching, e)
 			}
 		}
@@ -358,6 +368,11 @@ func manyEvents(t *testing.T, d db.DB) {
 	want := []string{subject("pet.created", pet.ID), subject("pet.updated", pet.ID)}
 	all, last, err := d.Events(t.Context(), of)
 	if err != nil || !slices.Equal(types(all), want) || last != newest {
+		t.Fatalf("Events(%+v) = %q, last %d, %v, want %q and last %d", of, types(all), last, err, want, newest)
+	}
+	wantBackwards(t, d, of, all)
+	of = db.EventQuery{PetID: pet.ID, Limit: 100}
+	if all, last, err := d.Events(t.Context(), of); err != nil || !slices.Equal(types(all), want) || last != newest {
 		t.Fatalf("Events(%+v) = %q, last %d, %v, want %q and last %d", of, types(all), last, err, want, newest)
 	}
 	wantBackwards(t, d, of, all)

@@ -202,7 +202,7 @@ func runOperation(ctx context.Context, d db.DB, op operation) (got outcome, err 
 	case listPets:
 		got.Pets, err = d.Pets(ctx, o.Query)
 	case placeOrder:
-		got.Order, _, err = d.PlaceOrder(ctx, o.Pet, o.At, nil)
+		got.Order, _, err = d.PlaceOrder(ctx, animalstore.NewOrder{PetID: o.Pet}, o.At, nil)
 	case getOrder:
 		got.Order, err = d.Order(ctx, o.ID)
 	case moveOrder:
@@ -285,10 +285,11 @@ func (p *pool) operation(draw func(n int) int) operation {
 		}
 		return listPets{q}
 	case 16:
-		q := db.OrderQuery{Limit: 1 + draw(5), Status: oneOf(draw, append(animalstore.OrderStatuses, "")...)}
+		first := draw(len(animalstore.OrderStatuses))
+		q := db.OrderQuery{Limit: 1 + draw(5), Oldest: draw(2) == 0, Statuses: animalstore.OrderStatuses[first:][:draw(5-first)]}
 		switch draw(3) {
 		case 0:
-			q.Before = order
+			q.After = order
 		case 1:
 			q.PetID = pet
 		}

@@ -74,7 +74,7 @@ func replaysOrders(t *testing.T, d db.DB) {
 	place := func(wantReplayed bool) animalstore.Order {
 		t.Helper()
 		retry := otherwise(func(o *db.Idempotency) { o.Operation = "placeOrder" }).of(retryOf("a", "body"))
-		order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, retry)
+		order, replayed, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID}, noon, retry)
 		if err != nil || replayed != wantReplayed {
 			t.Fatalf("PlaceOrder = %+v, replayed %t, %v; want replayed %t", order, replayed, err, wantReplayed)
 		}
@@ -127,18 +127,18 @@ func failuresAreRetried(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetPending})
 	retry := retryOf("a", "body")
 	for range 2 {
-		_, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, retry)
+		_, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID}, noon, retry)
 		wantCode(t, err, animalstore.PetNotAvailable)
 	}
-	_, _, err := d.PlaceOrder(t.Context(), pet.ID+1, noon, retryOf("b", "body"))
+	_, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID + 1}, noon, retryOf("b", "body"))
 	wantNotFound(t, err)
 	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Status = animalstore.PetAvailable })
-	order, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, retry)
+	order, replayed, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID}, noon, retry)
 	if err != nil || replayed {
 		t.Fatalf("PlaceOrder after it became available = %+v, replayed %t, %v", order, replayed, err)
 	}
 	// A different body is refused before its pet is read.
-	_, _, err = d.PlaceOrder(t.Context(), 999, noon, retryOf("a", "another body"))
+	_, _, err = d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: 999}, noon, retryOf("a", "another body"))
 	wantCode(t, err, animalstore.IdempotencyKeyReused)
 }
 
@@ -208,7 +208,7 @@ func sentManyTimes(t *testing.T, d db.DB) {
 				return err
 			}
 			retry.Operation = "placeOrder"
-			got, replayed, err := d.PlaceOrder(t.Context(), pet.ID, noon, retry)
+			got, replayed, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID}, noon, retry)
 			mu.Lock()
 			defer mu.Unlock()
 			placed[got]++

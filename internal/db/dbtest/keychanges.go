@@ -33,6 +33,10 @@ func keyChangesReadBack(t *testing.T, d db.DB) {
 		func(k *animalstore.Key) { k.Permissions = animalstore.Write | animalstore.Admin },
 		func(k *animalstore.Key) { k.ExpiresAt = later },
 		func(k *animalstore.Key) { k.ExpiresAt = animalstore.Time{} },
+		func(k *animalstore.Key) { k.Permissions, k.Networks = animalstore.PetsWrite, "203.0.113.7/32,::/0" },
+		func(k *animalstore.Key) { k.Networks = "" },
+		func(k *animalstore.Key) { k.Suspend(later) },
+		func(k *animalstore.Key) { k.Resume() },
 		func(k *animalstore.Key) { k.UnbannedAt = later },
 		func(k *animalstore.Key) { k.Revoke(later) },
 	} {
@@ -69,6 +73,10 @@ func otherAdmins(t *testing.T, d db.DB) {
 	mustCreateKey(t, d, plainKey(t, "reads only"), "reads only")
 	adminKey(t, d, "elsewhere", func(k *animalstore.NewKey) { k.Environment = animalstore.Staging })
 	adminKey(t, d, "for a while", func(k *animalstore.NewKey) { k.ExpiresAt = later })
+	suspended := adminKey(t, d, "suspended")
+	if _, err := suspend(t, d, suspended.ID, true); err != nil {
+		t.Fatal(err)
+	}
 	revoked := adminKey(t, d, "revoked")
 	if _, err := revoke(t.Context(), d, revoked.ID, noon); err != nil {
 		t.Fatal(err)
@@ -80,9 +88,53 @@ func otherAdmins(t *testing.T, d db.DB) {
 			t.Errorf("with a key that expires at %v, otherAdmin is %t at %v, want %t", later, got, at, want)
 		}
 	}
-	adminKey(t, d, "permanent")
+	if _, err := suspend(t, d, suspended.ID, false); err != nil {
+		t.Fatal(err)
+	}
 	if !otherAdminAt(later) {
-		t.Error("with a permanent admin key, otherAdmin is false")
+		t.Error("with an admin key that was resumed, otherAdmin is false")
+	}
+}
+
+// suspend suspends or resumes a key.
+func suspend(t *testing.T, d db.DB, id int64, suspended bool) (animalstore.Key, error) {
+	return d.UpdateKey(t.Context(), id, noon, func(k *animalstore.Key, _ bool) error {
+		return animalstore.KeyPatch{Suspended: &suspended}.Apply(k, noon.Time)
+	})
+}
+
+// suspensionEndsSessions: suspending a key deletes the sessions of all its secrets, and no
+// others.
+func suspensionEndsSessions(t *testing.T, d db.DB) {
+	key := mustCreateKey(t, d, plainKey(t, "one"), "old")
+	mustCreateKey(t, d, plainKey(t, "other"), "other")
+	if _, err := d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: hashOf("new"), At: noon, OldUntil: later}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"old", "new", "other"} {
+		if err := d.CreateSession(t.Context(), db.Session{Hash: hashOf("session of " + secret), Secret: hashOf(secret), ExpiresAt: later}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { k.Networks = "::/0"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		suspended bool
+		left      int
+	}{{false, 3}, {true, 1}, {true, 1}, {false, 1}} {
+		if _, err := suspend(t, d, key.ID, want.suspended); err != nil {
+			t.Fatal(err)
+		}
+		left := 0
+		for _, secret := range []string{"old", "new", "other"} {
+			if _, err := d.Session(t.Context(), hashOf("session of "+secret)); err == nil {
+				left++
+			}
+		}
+		if left != want.left {
+			t.Errorf("suspended %t: got %d sessions, want %d", want.suspended, left, want.left)
+		}
 	}
 }
 

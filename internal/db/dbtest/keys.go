@@ -68,6 +68,8 @@ func keyReadsBack(t *testing.T, d db.DB) {
 		{Name: "Büro 🦊", Plan: animalstore.PlanFree, Permissions: animalstore.Read, Environment: animalstore.Staging},
 		{Name: "until", Plan: animalstore.PlanPro, Permissions: animalstore.Write, Environment: animalstore.Production, ExpiresAt: animalstore.At(noon.Add(time.Millisecond))},
 		{Name: "big", Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: 1, PerDay: 1 << 62}, Permissions: animalstore.Admin, Environment: animalstore.Staging},
+		{Name: "website", Plan: animalstore.PlanFree, Permissions: animalstore.PetsRead | animalstore.OrdersWrite, Networks: "203.0.113.0/24,2001:db8::/32", Environment: animalstore.Production},
+		{Name: "all", Plan: animalstore.PlanFree, Permissions: animalstore.AllPermissions, Environment: animalstore.Production},
 	} {
 		if err := k.Validate(); err != nil {
 			t.Fatal(err)
@@ -75,7 +77,7 @@ func keyReadsBack(t *testing.T, d db.DB) {
 		secret := fmt.Sprint("secret ", i)
 		created := mustCreateKey(t, d, k, secret)
 		want := animalstore.Key{
-			ID: created.ID, Name: k.Name, Plan: k.Plan, Limits: k.Limits, Permissions: k.Permissions,
+			ID: created.ID, Name: k.Name, Plan: k.Plan, Limits: k.Limits, Permissions: k.Permissions, Networks: k.Networks,
 			Environment: k.Environment, CreatedAt: noon, ExpiresAt: k.ExpiresAt,
 		}
 		if created.ID <= 0 || !reflect.DeepEqual(created, want) {

@@ -33,6 +33,9 @@ func keysVersionChanges(t *testing.T, d db.DB) {
 	}{
 		{"an expiry", update(func(k *animalstore.Key) { k.ExpiresAt = later }), true},
 		{"an unban without a ban, which has no event", update(func(k *animalstore.Key) { k.UnbannedAt = noon }), true},
+		{"networks", update(func(k *animalstore.Key) { k.Networks = "203.0.113.0/24" }), true},
+		{"a suspension", update(func(k *animalstore.Key) { k.Suspend(noon) }), true},
+		{"its end", update(func(k *animalstore.Key) { k.Resume() }), true},
 		{"a rotation", func() error {
 			_, err := d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: hashOf("second"), At: noon, OldUntil: later}, nil)
 			return err

@@ -255,9 +255,13 @@ func selected(all []animalstore.Pet, q db.PetQuery) []animalstore.Pet {
 // selectedOrders is like selected, for orders.
 func selectedOrders(all []animalstore.Order, q db.OrderQuery) []animalstore.Order {
 	page := []animalstore.Order{}
+	if q.Oldest {
+		all = slices.Clone(all)
+		slices.Reverse(all)
+	}
 	for _, o := range all {
-		if len(page) < q.Limit && (q.Status == "" || o.Status == q.Status) && (q.Before == 0 || o.ID < q.Before) &&
-			(q.PetID == 0 || o.PetID == q.PetID) {
+		if len(page) < q.Limit && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, o.Status)) && (q.PetID == 0 || o.PetID == q.PetID) &&
+			(q.Reference == "" || o.Reference == q.Reference) && (q.After == 0 || (o.ID < q.After) != q.Oldest && o.ID != q.After) {
 			page = append(page, o)
 		}
 	}

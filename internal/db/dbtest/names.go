@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -37,38 +38,104 @@ func nameWalk(ctx context.Context, d db.DB, q db.NameQuery, between func(page []
 	}
 }
 
-func namePosition(p animalstore.Pet) db.NamePosition {
-	return db.NamePosition{Folded: db.FoldName(p.Name), ID: p.ID}
+// listedName is an entry of a pet's name in the plain model of the list by name.
+type listedName struct {
+	entry string
+	pet   animalstore.Pet
 }
 
-func compareNames(a, b animalstore.Pet) int {
-	return cmp.Or(strings.Compare(db.FoldName(a.Name), db.FoldName(b.Name)), cmp.Compare(a.ID, b.ID))
+func (n listedName) position() db.NamePosition { return db.NamePosition{Entry: n.entry, ID: n.pet.ID} }
+
+// entriesOf returns what is left of a name from each of its first four words on.
+func entriesOf(name string) (entries []string) {
+	folded := []rune(db.FoldName(name))
+	separator := func(i int) bool { return unicode.IsSpace(folded[i]) || slices.Contains([]rune("-_/.,()"), folded[i]) }
+	for i := range folded {
+		if i == 0 || !separator(i) && separator(i-1) {
+			entries = append(entries, string(folded[i:min(i+300, len(folded))]))
+		}
+	}
+	return entries[:min(len(entries), 4)]
+}
+
+// nameList returns the entries after q's position that begin with its prefix, in order.
+func nameList(all []animalstore.Pet, q db.NameQuery) (list []listedName) {
+	for _, p := range all {
+		for _, entry := range entriesOf(p.Name) {
+			n := listedName{entry, p}
+			if strings.HasPrefix(entry, q.Prefix) && (q.After.ID == 0 || compareNames(n, listedName{q.After.Entry, animalstore.Pet{ID: q.After.ID}}) > 0) {
+				list = append(list, n)
+			}
+		}
+	}
+	slices.SortFunc(list, compareNames)
+	return slices.Compact(list)
+}
+
+func compareNames(a, b listedName) int {
+	return cmp.Or(strings.Compare(a.entry, b.entry), cmp.Compare(a.pet.ID, b.pet.ID))
+}
+
+// isSmallest reports whether no smaller entry of the pet begins with the prefix.
+func (n listedName) isSmallest(prefix string) bool {
+	return !slices.ContainsFunc(entriesOf(n.pet.Name), func(other string) bool { return other < n.entry && strings.HasPrefix(other, prefix) })
+}
+
+// namePage returns the page of q.
+func namePage(all []animalstore.Pet, q db.NameQuery) (page []animalstore.Pet, next *db.NamePosition) {
+	page = []animalstore.Pet{}
+	var last db.NamePosition
+	for i, n := range nameList(all, q) {
+		if n.isSmallest(q.Prefix) && q.Matches(n.pet.CategoryID, n.pet.Status) {
+			if len(page) == q.Limit {
+				return page, &last
+			}
+			page, last = append(page, n.pet), n.position()
+		}
+		if i+1 == db.MaxNamesRead {
+			return page, new(n.position())
+		}
+	}
+	return page, nil
 }
 
 // named returns the pets that a query finds among all, in order.
-func named(all []animalstore.Pet, q db.NameQuery) []animalstore.Pet {
-	found := slices.DeleteFunc(slices.Clone(all), func(p animalstore.Pet) bool {
-		return !strings.HasPrefix(db.FoldName(p.Name), q.Prefix) || !q.Matches(p.CategoryID, p.Status)
-	})
-	slices.SortFunc(found, compareNames)
+func named(all []animalstore.Pet, q db.NameQuery) (found []animalstore.Pet) {
+	for _, n := range nameList(all, q) {
+		if n.isSmallest(q.Prefix) && q.Matches(n.pet.CategoryID, n.pet.Status) {
+			found = append(found, n.pet)
+		}
+	}
 	return found
 }
 
-// findsByName: a pet is found by the beginning of its name, whatever its case and the way
-// its accents are encoded.
+// wantNamePage fails the test unless the page of q is as in the model. It returns the page.
+func wantNamePage(t *testing.T, d db.DB, all []animalstore.Pet, q db.NameQuery) (page []animalstore.Pet, next *db.NamePosition) {
+	t.Helper()
+	page, next, err := d.PetsByName(t.Context(), q)
+	want, wantNext := namePage(all, q)
+	if err != nil || !slices.Equal(page, want) || (next == nil) != (wantNext == nil) || next != nil && *next != *wantNext {
+		t.Fatalf("PetsByName(%+v): %v\ngot  %+v, next %+v\nwant %+v, next %+v", q, err, page, next, want, wantNext)
+	}
+	return page, next
+}
+
+// findsByName: a pet is found by the beginning of each of its name's first four words,
+// whatever its case and the way its accents are encoded.
 func findsByName(t *testing.T, d db.DB) {
 	var all []animalstore.Pet
 	for i, name := range []string{
-		"Rex", "REXINE", "rex", "Max Rex", "R", "Straße", "STRASSEN", "Strasbourg", "İzmir", "izmir", "Izmir",
+		"Rex", "REXINE", "rex", "Max Rex", "R", "Mochi the Fluffy", "a b-c_d.e/f", "Straße", "STRASSEN", "Strasbourg", "İzmir", "izmir", "Izmir",
 		"Σίσυφος", "ΣΊΣΥΦΟΣ", "Zoë", "ZOE\u0308", "zoe", " Rex", "100%", "100_", "たま", "タマ", "강아지", "🐶", "a\uFFFF", "a\U00010000", "\U0010FFFF",
 		strings.Repeat("ß", 1024), strings.Repeat("x", 1024), strings.Repeat("x", 1024), strings.Repeat("🐶", 1024),
 	} {
 		all = append(all, mustCreatePet(t, d, animalstore.NewPet{Name: name, CategoryID: int64(i % 2)}))
 	}
 	for begin, want := range map[string]string{
-		"rex": "Rex|rex|REXINE", "REXI": "REXINE", "strass": "Straße|STRASSEN|", "straß": "Straße|STRASSEN", "σίσυφοσ": "Σίσυφος|ΣΊΣΥΦΟΣ",
+		"rex": "Rex|rex|Max Rex| Rex|REXINE", "max r": "Max Rex", "REXI": "REXINE", "the flu": "Mochi the Fluffy", "flu": "Mochi the Fluffy", "fly": "",
+		"d.e": "a b-c_d.e/f", "c_": "a b-c_d.e/f", "e/": "", "strass": "Straße|STRASSEN|", "straß": "Straße|STRASSEN", "σίσυφοσ": "Σίσυφος|ΣΊΣΥΦΟΣ",
 		"i": "izmir|Izmir|İzmir", "zoë": "Zoë|ZOE\u0308", "zo": "zoe|Zoë|ZOE\u0308", "100%": "100%", "100_": "100_", "🐶x": "", "\U0010FFFF": "\U0010FFFF",
-		"a": "a\uFFFF|a\U00010000", "%": "", "nobody": "",
+		"a": "a b-c_d.e/f|a\uFFFF|a\U00010000", "%": "", "nobody": "",
 	} {
 		q := db.NameQuery{Prefix: db.FoldName(begin), Limit: 2}
 		pets, err := nameWalk(t.Context(), d, q, nil)
@@ -89,55 +156,63 @@ func findsByName(t *testing.T, d db.DB) {
 			}
 		}
 	}
+	find := func(name string) animalstore.Pet {
+		return all[slices.IndexFunc(all, func(p animalstore.Pet) bool { return p.Name == name })]
+	}
 	renamed := mustUpdatePet(t, d, all[0].ID, func(p *animalstore.Pet) { p.Name = "Otto" })
 	mustDeletePet(t, d, all[2].ID)
-	for begin, want := range map[string][]animalstore.Pet{"REX": {all[1]}, "OT": {renamed}} {
+	for begin, want := range map[string][]animalstore.Pet{"REX": {all[3], find(" Rex"), all[1]}, "OT": {renamed}} {
 		if got, err := nameWalk(t.Context(), d, db.NameQuery{Prefix: db.FoldName(begin), Limit: 5}, nil); err != nil || !slices.Equal(got, want) {
 			t.Errorf("after changes, %q: got %+v, %v, want %+v", begin, got, err, want)
 		}
 	}
 }
 
-// namesAreRead: no page looks at more than MaxNamesRead pets, and its position is the last
-// one it looked at.
+// namesAreRead: no page looks at more than MaxNamesRead entries, and its position is the
+// last one it looked at. Entries that are skipped count, too.
 func namesAreRead(t *testing.T, d db.DB) {
 	const pets = 2*db.MaxNamesRead + 1
 	rows := db.Rows{Categories: []animalstore.Category{{ID: 1}, {ID: 2}}}
 	for i := range pets { // half of them with equal names
 		p := animalstore.Pet{ID: int64(i + 1), Name: fmt.Sprintf("Rex %05d", max(i, pets/2)), CategoryID: 1, Status: animalstore.PetAvailable}
-		if i == db.MaxNamesRead {
+		switch {
+		case i == db.MaxNamesRead:
 			p.Status = animalstore.PetSold
+		case i%10 == 0:
+			p.Name = "Rey-" + p.Name
+		case i%10 == 1:
+			p.Name += " Rex"
 		}
 		rows.Pets = append(rows.Pets, p)
 	}
 	last, _ := mustReserve(t, d, pets, 0)
 	rows.Shift(last, 0)
 	mustLoad(t, d, rows)
-	all := rows.Pets // in the order of the list
-	sold, none, two := all[db.MaxNamesRead:db.MaxNamesRead+1], []animalstore.Pet{}, new(int64(2))
-	firstRead, secondRead := namePosition(all[db.MaxNamesRead-1]), namePosition(all[2*db.MaxNamesRead-1])
+	list := nameList(rows.Pets, db.NameQuery{Prefix: "re"})
+	if len(list) < pets+pets/10 {
+		t.Fatalf("only %d entries begin like that, want some pets with two", len(list))
+	}
+	first, second := list[db.MaxNamesRead-1].position(), list[2*db.MaxNamesRead-1].position()
+	sold, rare := animalstore.PetSold, new(int64(2))
 	for _, test := range []struct {
 		q    db.NameQuery
-		want []animalstore.Pet
-		next *db.NamePosition
+		next *db.NamePosition // if it is one of these
 	}{
-		{db.NameQuery{Limit: 100}, all[:100], new(namePosition(all[99]))},
-		{db.NameQuery{Limit: 100, After: firstRead}, all[db.MaxNamesRead:][:100], new(namePosition(all[db.MaxNamesRead+99]))},
-		{db.NameQuery{Limit: 100, Status: animalstore.PetSold}, none, &firstRead},
-		{db.NameQuery{Limit: 100, Status: animalstore.PetSold, After: firstRead}, sold, &secondRead},
-		{db.NameQuery{Limit: 1, Status: animalstore.PetSold, After: namePosition(all[5])}, sold, new(namePosition(all[db.MaxNamesRead+5]))},
-		{db.NameQuery{Limit: 100, Status: animalstore.PetSold, After: secondRead}, none, nil},
-		{db.NameQuery{Limit: 100, CategoryID: two, Status: animalstore.PetPending}, none, &firstRead},
-		{db.NameQuery{Limit: 100, CategoryID: two, After: secondRead}, none, nil},
-		{db.NameQuery{Limit: 1, After: secondRead}, all[pets-1:], nil},
+		{q: db.NameQuery{Limit: 100}},
+		{q: db.NameQuery{Limit: 100, After: list[5].position()}},
+		{q: db.NameQuery{Limit: 1, After: first}},
+		{db.NameQuery{Limit: 100, Status: animalstore.PetPending}, &first},
+		{db.NameQuery{Limit: 100, Status: sold, CategoryID: rare}, &first},
+		{db.NameQuery{Limit: 100, CategoryID: rare, After: first}, &second},
+		{q: db.NameQuery{Limit: 100, Status: sold, After: first}},
+		{q: db.NameQuery{Limit: 1, Status: sold, After: list[5].position()}},
+		{q: db.NameQuery{Limit: 100, Status: sold, After: second}},
+		{q: db.NameQuery{Limit: 1, After: second}},
 	} {
-		test.q.Prefix = "rex"
-		got, next, err := d.PetsByName(t.Context(), test.q)
-		if err != nil || !slices.Equal(got, test.want) {
-			t.Errorf("PetsByName(%+v): got %d pets, %v, want %d", test.q, len(got), err, len(test.want))
-		}
-		if (next == nil) != (test.next == nil) || next != nil && *next != *test.next {
-			t.Errorf("PetsByName(%+v): next is %+v, want %+v", test.q, next, test.next)
+		test.q.Prefix = "re"
+		_, next := wantNamePage(t, d, rows.Pets, test.q)
+		if test.next != nil && (next == nil || *next != *test.next) {
+			t.Errorf("PetsByName(%+v): next is %+v, want %+v", test.q, next, *test.next)
 		}
 	}
 }
@@ -171,31 +246,98 @@ func namePositionsSurvive(t *testing.T, d db.DB) {
 // to one, accents in both encodings, and characters that sort or compare in special ways.
 var nameParts = []string{
 	"a", "A", "rex", "REX", "ß", "ẞ", "ss", "İ", "i", "I", "ı", "i\u0307", "ς", "σ", "Σ", "ΐ", "ᾳ", "ΑΙ", "ﬁ", "fi", "ŉ", "և", "é", "e\u0301", "É", "\u212B",
-	"\u0301", "\u0323\u0307", "ж", "Ж", "Ꭰ", "ꭰ", "א", "क़", "क\u093C", "강", "\u1100\u1161\u11A8", "か\u3099", "犬", "𐐀", "𐐨", "🐕\u200D🦺", "%", "_", "\\", "'", "|", " ",
+	"\u0301", "\u0323\u0307", "ж", "Ж", "Ꭰ", "ꭰ", "א", "क़", "क\u093C", "강", "\u1100\u1161\u11A8", "か\u3099", "犬", "𐐀", "𐐨", "🐕\u200D🦺", "%", "_", "\\", "'", "|", " ", " ", "-", "\u3000", " rex", ".a", "(", ", ", "/",
 	"\uFFFF", "\uD7FF", "\uE000", "\U00010000", "\U0010FFFF",
 }
 
-// findsRandomNames compares lists by name with what Go finds, so that all engines find the
-// same.
+// findsRandomNames walks through lists by name in random stores, while pets are renamed,
+// added and removed, and compares each page with the model, so that all engines have the
+// same. A pet that keeps its name and isn't removed is listed exactly once.
 func findsRandomNames(t *testing.T, d db.DB) {
 	seed := rand.Uint64()
+	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	randomName := func(parts int) (name string) {
-		for range parts {
-			name += nameParts[random.IntN(len(nameParts))]
-		}
-		return name
-	}
-	var all []animalstore.Pet
-	for range testenv.Count(100, 1000) {
-		name := randomName(1+random.IntN(4)) + "x" // so that it isn't blank
-		all = append(all, mustCreatePet(t, d, animalstore.NewPet{Name: name, CategoryID: 1}))
-	}
+	store := namedStore{t: t, d: d, random: random, changed: map[int64]bool{}}
 	for range testenv.Count(200, 10_000) {
-		q := db.NameQuery{Prefix: db.FoldName(randomName(1 + random.IntN(2))), Limit: 1 + random.IntN(6)}
-		got, err := nameWalk(t.Context(), d, q, nil)
-		if want := named(all, q); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("seed %d, PetsByName(%+v): %v\ngot  %+v\nwant %+v", seed, q, err, got, want)
+		for len(store.pets) > 0 && random.IntN(20) == 0 {
+			store.remove()
+		}
+		for len(store.pets) < 12 || random.IntN(3) > 0 && len(store.pets) < 60 {
+			store.add()
+		}
+		q := db.NameQuery{Prefix: db.FoldName(randomName(random, 1+random.IntN(2))), Limit: 1 + random.IntN(6)}
+		if random.IntN(2) == 0 { // the beginning of an entry
+			entries := entriesOf(store.pets[random.IntN(len(store.pets))].Name)
+			entry := []rune(entries[random.IntN(len(entries))])
+			q.Prefix = string(entry[:1+random.IntN(min(len(entry), 4))])
+		}
+		if random.IntN(4) == 0 {
+			q.Status = animalstore.PetSold
+		}
+		store.walk(q)
+	}
+}
+
+// namedStore is a store and the model of its pets.
+type namedStore struct {
+	t       *testing.T
+	d       db.DB
+	random  *rand.Rand
+	pets    []animalstore.Pet
+	changed map[int64]bool // renamed, added or removed during a walk
+}
+
+func (s *namedStore) add() {
+	p := animalstore.NewPet{Name: randomName(s.random, 1+s.random.IntN(6)) + "x", CategoryID: 1} // so that it isn't blank
+	if s.random.IntN(4) == 0 {
+		p.Status = animalstore.PetSold
+	}
+	pet := mustCreatePet(s.t, s.d, p)
+	s.pets, s.changed[pet.ID] = append(s.pets, pet), true
+}
+
+func (s *namedStore) remove() {
+	i := s.random.IntN(len(s.pets))
+	mustDeletePet(s.t, s.d, s.pets[i].ID)
+	s.changed[s.pets[i].ID] = true
+	s.pets = slices.Delete(s.pets, i, i+1)
+}
+
+func (s *namedStore) rename() {
+	i := s.random.IntN(len(s.pets))
+	s.pets[i] = mustUpdatePet(s.t, s.d, s.pets[i].ID, func(p *animalstore.Pet) { p.Name = randomName(s.random, 1+s.random.IntN(6)) + "x" })
+	s.changed[s.pets[i].ID] = true
+}
+
+// walk reads all pages of a query and changes the store in between.
+func (s *namedStore) walk(q db.NameQuery) {
+	s.t.Helper()
+	s.changed = map[int64]bool{}
+	query, want := q, named(s.pets, q)
+	var got []animalstore.Pet
+	for more := true; more; {
+		page, next := wantNamePage(s.t, s.d, s.pets, q)
+		got = append(got, page...)
+		if more = next != nil; more {
+			q.After = *next
+			for _, change := range []func(){s.add, s.remove, s.rename} {
+				if s.random.IntN(3) == 0 && len(s.pets) > 1 {
+					change()
+				}
+			}
 		}
 	}
+	unchanged := func(pets []animalstore.Pet) []animalstore.Pet {
+		return slices.DeleteFunc(slices.Clone(pets), func(p animalstore.Pet) bool { return s.changed[p.ID] })
+	}
+	if got, want := unchanged(got), unchanged(want); !slices.Equal(got, want) {
+		s.t.Fatalf("a walk through %+v: of the pets that stayed as they were\ngot  %+v\nwant %+v", query, got, want)
+	}
+}
+
+func randomName(random *rand.Rand, parts int) (name string) {
+	for range parts {
+		name += nameParts[random.IntN(len(nameParts))]
+	}
+	return name
 }

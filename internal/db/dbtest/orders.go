@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 
 func mustPlaceOrder(t *testing.T, d db.DB, petID int64) animalstore.Order {
 	t.Helper()
-	order, _, err := d.PlaceOrder(t.Context(), petID, noon, nil)
+	order, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: petID}, noon, nil)
 	if err != nil {
 		t.Fatalf("PlaceOrder(%d): %v", petID, err)
 	}
@@ -40,8 +41,9 @@ func wantOrder(t *testing.T, d db.DB, want animalstore.Order) {
 	if got, err := d.Order(t.Context(), want.ID); err != nil || got != want {
 		t.Errorf("Order(%d) = %+v, %v, want %+v", want.ID, got, err, want)
 	}
-	for _, q := range []db.OrderQuery{{}, {Status: want.Status}, {PetID: want.PetID}, {PetID: want.PetID, Status: want.Status}} {
-		q.Before, q.Limit = want.ID+1, 1
+	only := []animalstore.OrderStatus{want.Status}
+	for _, q := range []db.OrderQuery{{}, {Statuses: only}, {PetID: want.PetID}, {PetID: want.PetID, Statuses: only}, {Statuses: animalstore.OrderStatuses, Reference: want.Reference}} {
+		q.After, q.Limit = want.ID+1, 1
 		if page := mustListOrders(t, d, q); len(page) != 1 || page[0] != want {
 			t.Errorf("Orders(%+v) = %+v, want %+v", q, page, want)
 		}
@@ -102,7 +104,7 @@ func absentOrders(t *testing.T, d db.DB) {
 func onlyAvailableIsOrdered(t *testing.T, d db.DB) {
 	for _, status := range animalstore.PetStatuses {
 		pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: status})
-		order, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, nil)
+		order, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID}, noon, nil)
 		if status == animalstore.PetAvailable {
 			if err != nil {
 				t.Errorf("PlaceOrder for an available pet: %v", err)
@@ -177,7 +179,7 @@ func oneOrderWins(t *testing.T, d db.DB) {
 		pet := mustCreatePet(t, d, animalstore.NewPet{Name: "wanted", CategoryID: 1})
 		var won, refused, winner atomic.Int64
 		together(t, 100, func(int) error {
-			order, _, err := d.PlaceOrder(t.Context(), pet.ID, noon, nil)
+			order, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID}, noon, nil)
 			switch {
 			case err == nil:
 				won.Add(1)
@@ -209,7 +211,11 @@ func orderListsSelect(t *testing.T, d db.DB) {
 	var all []animalstore.Order // newest first
 	for i := range 40 {
 		pet := pets[i%3] // the fourth has no orders
-		order := mustPlaceOrder(t, d, pet.ID)
+		reference := []animalstore.OptionalText{"", "A 1", "a 1", "A 1 "}[i%4]
+		order, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID, Reference: reference}, noon, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if i >= 37 {
 			if i == 38 {
 				order = mustMoveOrder(t, d, order.ID, animalstore.OrderApproved)
@@ -220,17 +226,52 @@ func orderListsSelect(t *testing.T, d db.DB) {
 		order = mustMoveOrder(t, d, order.ID, animalstore.OrderCancelled)
 		all = slices.Insert(all, 0, order)
 	}
-	befores := []int64{0, 1, all[len(all)-1].ID, all[20].ID, all[0].ID, all[0].ID + 1, math.MaxInt64}
-	for _, status := range append([]animalstore.OrderStatus{""}, animalstore.OrderStatuses...) {
-		for _, pet := range []int64{0, pets[0].ID, pets[1].ID, pets[3].ID, math.MaxInt64} {
-			for _, before := range befores {
-				for _, limit := range []int{1, 5, 101} {
-					q := db.OrderQuery{Status: status, PetID: pet, Before: before, Limit: limit}
-					if got, want := mustListOrders(t, d, q), selectedOrders(all, q); !slices.Equal(got, want) {
-						t.Errorf("Orders(%+v)\ngot  %+v\nwant %+v", q, got, want)
+	positions := []int64{0, 1, all[len(all)-1].ID, all[20].ID, all[0].ID, all[0].ID + 1, math.MaxInt64}
+	some := [][]animalstore.OrderStatus{nil, {"delivered"}, {"cancelled"}, {"approved", "placed"}, {"cancelled", "delivered", "placed"}, animalstore.OrderStatuses}
+	for _, statuses := range some {
+		for _, pet := range []int64{0, pets[0].ID, pets[3].ID, math.MaxInt64} {
+			for _, reference := range []animalstore.OptionalText{"", "A 1", "a 1", "nobody's"} {
+				for _, position := range positions {
+					for _, oldest := range []bool{false, true} {
+						for _, limit := range []int{1, 5, 101} {
+							q := db.OrderQuery{Statuses: statuses, PetID: pet, Reference: reference, Oldest: oldest, After: position, Limit: limit}
+							if got, want := mustListOrders(t, d, q), selectedOrders(all, q); !slices.Equal(got, want) {
+								t.Errorf("Orders(%+v)\ngot  %+v\nwant %+v", q, got, want)
+							}
+						}
 					}
 				}
 			}
 		}
 	}
+}
+
+// orderTextsChange: reference and note of an order change in any status, with its event.
+// They leave its pet alone, even if that has another order by now.
+func orderTextsChange(t *testing.T, d db.DB) {
+	longReference, longNote := strings.Repeat("🐶", animalstore.MaxReferenceLength), strings.Repeat("🐶", animalstore.MaxNoteLength)
+	for _, status := range animalstore.OrderStatuses {
+		pet, order := orderInStatus(t, d, status)
+		if status == animalstore.OrderCancelled {
+			mustPlaceOrder(t, d, pet.ID)
+			pet.Status = animalstore.PetPending
+		}
+		for _, texts := range [][2]string{{"A-17", "left ear \\ 'torn'\n"}, {longReference, longNote}, {"", longNote}, {"%", ""}, {"", ""}} {
+			order.Reference, order.Note = animalstore.OptionalText(texts[0]), animalstore.OptionalText(texts[1])
+			log := eventLog{d, mustPublish(t, d)}
+			got, err := d.UpdateOrder(t.Context(), order.ID, func(o *animalstore.Order) error { *o = order; return nil })
+			if err != nil || got != order {
+				t.Errorf("UpdateOrder: got %+v, %v, want %+v", got, err, order)
+			}
+			wantOrder(t, d, order)
+			wantPet(t, d, pet)
+			log.want(t, "UpdateOrder", []string{fmt.Sprintf("order.updated order/%d", order.ID)}, order)
+		}
+	}
+	texts := animalstore.NewOrder{PetID: mustCreatePet(t, d, rex).ID, Reference: "A-17", Note: "gift"}
+	order, _, err := d.PlaceOrder(t.Context(), texts, noon, nil)
+	if err != nil || order.Reference != "A-17" || order.Note != "gift" {
+		t.Errorf("PlaceOrder(%+v): got %+v, %v", texts, order, err)
+	}
+	wantOrder(t, d, order)
 }

@@ -85,13 +85,13 @@ func orderPositionsSurvive(t *testing.T, d db.DB) {
 		want = slices.Insert(want, 0, mustPlaceOrder(t, d, pet.ID).ID)
 	}
 	var got []int64
-	q := db.OrderQuery{Status: animalstore.OrderPlaced, Limit: 2}
+	q := db.OrderQuery{Statuses: animalstore.OrderStatuses[:1], Limit: 2}
 	for page := mustListOrders(t, d, q); len(page) > 0; page = mustListOrders(t, d, q) {
 		for _, o := range page {
 			got = append(got, o.ID)
 		}
-		q.Before = page[len(page)-1].ID
-		mustMoveOrder(t, d, q.Before, animalstore.OrderCancelled)
+		q.After = page[len(page)-1].ID
+		mustMoveOrder(t, d, q.After, animalstore.OrderCancelled)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got orders %v, want %v", got, want)

@@ -128,7 +128,7 @@ func webhooksAreDisabled(t *testing.T, d db.DB) {
 	gone, failing := mustCreateWebhook(t, d, "pet.*"), mustCreateWebhook(t, d, "pet.*,webhook.disabled")
 	log := &eventLog{d: d}
 	log.next(t)
-	attempt := func(webhookID int64, at animalstore.Time, status int) (disabled animalstore.Reason) {
+	attempt := func(webhookID int64, at animalstore.Time, status int) (disabled animalstore.OptionalText) {
 		t.Helper()
 		mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
 		log.next(t)
@@ -175,9 +175,13 @@ func webhooksAreDisabled(t *testing.T, d db.DB) {
 	if reason := attempt(failing.ID, after(20*day), 500); reason != "" {
 		t.Errorf("disabled at once: %s, want another five days", reason)
 	}
+	pending, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: failing.ID, State: animalstore.DeliveryPending, Limit: 100})
+	if err != nil || len(pending) == 0 {
+		t.Fatalf("got %d pending deliveries, %v, want some", len(pending), err)
+	}
 	stats, err := d.WebhookStats(t.Context(), after(30*day))
-	if err != nil || stats.Active != 1 || stats.Disabled != 1 || stats.Paused != 0 || stats.OldestDue.IsZero() {
-		t.Errorf("got %+v, %v", stats, err)
+	if err != nil || stats.Active != 1 || stats.Disabled != 1 || stats.Paused != 0 || stats.OldestDue.IsZero() || stats.Waiting != len(pending) {
+		t.Errorf("got %+v, %v, want %d waiting", stats, err, len(pending))
 	}
 	if n, err := d.PauseWebhooks(t.Context()); err != nil || n != 1 {
 		t.Errorf("paused %d, %v, want 1", n, err)

@@ -42,8 +42,11 @@ func cancelledWrites(t *testing.T, d db.DB) {
 			_, err := d.UpdatePet(ctx, pet.ID, func(p *animalstore.Pet, _ bool) error { p.Name = "never"; return nil })
 			return err
 		},
-		"DeletePet":  func(ctx context.Context) error { return d.DeletePet(ctx, pet.ID, allow) },
-		"PlaceOrder": func(ctx context.Context) error { _, _, err := d.PlaceOrder(ctx, pet.ID, noon, nil); return err },
+		"DeletePet": func(ctx context.Context) error { return d.DeletePet(ctx, pet.ID, allow) },
+		"PlaceOrder": func(ctx context.Context) error {
+			_, _, err := d.PlaceOrder(ctx, animalstore.NewOrder{PetID: pet.ID}, noon, nil)
+			return err
+		},
 		"UpdateOrder": func(ctx context.Context) error {
 			_, err := d.UpdateOrder(ctx, order.ID, func(o *animalstore.Order) error { return o.Move(animalstore.OrderApproved, noon) })
 			return err

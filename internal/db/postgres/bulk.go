@@ -84,16 +84,22 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 			return err
 		}
 		var lastPet, lastOrder int64
-		err = copyAll(ctx, tx, "pets", []string{"id", "name", "category_id", "status", "folded_name"}, rows.Pets, func(p *animalstore.Pet) []any {
+		err = copyAll(ctx, tx, "pets", []string{"id", "name", "category_id", "status"}, rows.Pets, func(p *animalstore.Pet) []any {
 			lastPet = max(lastPet, p.ID)
-			return []any{p.ID, p.Name, p.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.Status), db.FoldName(p.Name)}
+			return []any{p.ID, p.Name, p.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.Status)}
 		})
 		if err != nil {
 			return err
 		}
-		err = copyAll(ctx, tx, "orders", []string{"id", "pet_id", "status", "created_at", "updated_at"}, rows.Orders, func(o *animalstore.Order) []any {
+		err = copyAll(ctx, tx, "name_entries", []string{"entry", "pet_id", "shared"}, allNameEntries(rows.Pets), func(e *petEntry) []any {
+			return []any{e.Text, e.petID, int64(e.Shared)}
+		})
+		if err != nil {
+			return err
+		}
+		err = copyAll(ctx, tx, "orders", strings.Split(orderColumns, ", "), rows.Orders, func(o *animalstore.Order) []any {
 			lastOrder = max(lastOrder, o.ID)
-			return []any{o.ID, o.PetID, db.StoredIndex(animalstore.OrderStatuses, o.Status), o.CreatedAt.Milli(), o.UpdatedAt.Milli()}
+			return []any{o.ID, o.PetID, db.StoredIndex(animalstore.OrderStatuses, o.Status), string(o.Reference), string(o.Note), o.CreatedAt.Milli(), o.UpdatedAt.Milli()}
 		})
 		if err != nil {
 			return err

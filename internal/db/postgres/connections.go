@@ -98,33 +98,33 @@ func (d *DB) release(conn *pgxpool.Conn) {
 	conn.Release()
 }
 
-// way is how long it takes to the server and back.
-type way struct{ shortest atomic.Int64 } // in nanoseconds
+// latency is the time to the server and back.
+type latency struct{ shortest atomic.Int64 } // in nanoseconds
 
-// longWay is a way that takes longer than reading a long page does.
-const longWay = 5 * time.Millisecond
+// highLatency is longer than reading a long page takes.
+const highLatency = 5 * time.Millisecond
 
-func newWay() *way {
-	w := new(way)
-	w.shortest.Store(math.MaxInt64)
-	return w
+func newLatency() *latency {
+	l := new(latency)
+	l.shortest.Store(math.MaxInt64)
+	return l
 }
 
-// measure times a new connection. The shortest time counts: others say how busy the server
-// or this process was.
-func (w *way) measure(ctx context.Context, c *pgx.Conn) error {
+// measure times a new connection. The shortest time counts: others depend on how busy the
+// server or this process was.
+func (l *latency) measure(ctx context.Context, c *pgx.Conn) error {
 	began := time.Now()
 	if err := c.Ping(ctx); err != nil {
 		return err
 	}
 	took := int64(time.Since(began))
-	for shortest := w.shortest.Load(); took < shortest && !w.shortest.CompareAndSwap(shortest, took); {
-		shortest = w.shortest.Load()
+	for shortest := l.shortest.Load(); took < shortest && !l.shortest.CompareAndSwap(shortest, took); {
+		shortest = l.shortest.Load()
 	}
 	return nil
 }
 
-func (w *way) isLong() bool { return w.shortest.Load() > int64(longWay) }
+func (l *latency) isHigh() bool { return l.shortest.Load() > int64(highLatency) }
 
 // probePause is the time between two probes of a server that doesn't respond.
 const probePause = 50 * time.Millisecond

@@ -27,7 +27,7 @@ func listsOfDeliveries(columns string) (all, byState string) {
 	query := "SELECT " + columns + ` FROM deliveries
 		WHERE (webhook_id, state, id) < ($3, %[1]s, $1) AND (webhook_id, state) >= ($3, %[1]s)
 		ORDER BY webhook_id DESC, state DESC, id DESC LIMIT $2`
-	return mergeStatuses(len(animalstore.DeliveryStates), fmt.Sprintf(query, "%[1]d")), fmt.Sprintf(query, "$4")
+	return mergeStatuses(db.StoredIndexes(animalstore.DeliveryStates), fmt.Sprintf(query, "%[1]d"), newestFirst), fmt.Sprintf(query, "$4")
 }
 
 // scanTimes scans what decides whether a delivery is retried.
@@ -322,7 +322,7 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 }
 
 // FinishDelivery implements [db.DB].
-func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.Reason, err error) {
+func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.OptionalText, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		next, disabled = nil, ""
 		f, err := lockFinished(ctx, tx, r.Delivery)

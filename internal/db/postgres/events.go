@@ -12,15 +12,20 @@ import (
 )
 
 const (
-	eventColumns = "type, subject_id, created_at, key_id, request_id, data"
+	eventColumns = "type, subject_id, pet_id, created_at, key_id, request_id, data"
 	insertEvents = "INSERT INTO event_queue (" + eventColumns + ") "
-	insertEvent  = insertEvents + "VALUES ($1, $2, $3, $4, $5, $6)"
+	insertEvent  = insertEvents + "VALUES ($1, $2, $3, $4, $5, $6, $7)"
 )
 
 // queueEvent adds an event to the batch of statements that make a change.
 func queueEvent(ctx context.Context, batch *pgx.Batch, t animalstore.EventType, subjectID int64, data string) {
+	queuePetEvent(ctx, batch, t, subjectID, 0, data)
+}
+
+// queuePetEvent is queueEvent for a pet, or for a photo or an order of a pet.
+func queuePetEvent(ctx context.Context, batch *pgx.Batch, t animalstore.EventType, subjectID, petID int64, data string) {
 	by := db.OriginOf(ctx)
-	batch.Queue(insertEvent, db.EventTypeIndex(t), subjectID, time.Now().UnixMilli(), by.KeyID, by.RequestID, data)
+	batch.Queue(insertEvent, db.EventTypeIndex(t), subjectID, petID, time.Now().UnixMilli(), by.KeyID, by.RequestID, data)
 }
 
 // send runs the statements of a batch in one round trip.
@@ -120,20 +125,24 @@ const (
 	eventList  = "SELECT id, " + eventColumns + " FROM events"
 
 	// Parameters: $1 is the lower bound of ids, $2 the limit, $3 how many events to
-	// examine, $4 the types, $5 the id of the subject. One statement sees one state, in which
+	// examine, $4 the types, $5 the id of the pet or subject. One statement sees one state, in which
 	// the range and the rows belong together.
 	listEvents = "SELECT first, newest, 0::bigint, 0::bigint, id, " + eventColumns + " FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (" +
 		eventList + " WHERE id > $1 ORDER BY id LIMIT $2) AS event ON true"
 	listEventsByType = "WITH examined AS MATERIALIZED (" + eventList + " WHERE id > $1 ORDER BY id LIMIT $3)" + fromExamined
-	// A list of one subject orders by both columns of its index, like those of pets.
+	// These order by both columns of their index, like the lists of pets.
+	listEventsByPet = "WITH examined AS MATERIALIZED (" + eventList +
+		" WHERE (pet_id, id) > ($5, $1) AND pet_id <= $5 AND pet_id <> 0 ORDER BY pet_id, id LIMIT $3)" + fromExamined
 	listEventsBySubject = "WITH examined AS MATERIALIZED (" + eventList +
-		" WHERE (subject_id, id) > ($5, $1) AND subject_id <= $5 ORDER BY subject_id, id LIMIT $3)" + fromExamined
+		" WHERE (subject_id, id) > ($5, $1) AND subject_id <= $5 AND " + db.SQLOtherSubject + " ORDER BY subject_id, id LIMIT $3)" + fromExamined
 
 	eventsBefore = "SELECT first, newest, 0::bigint, 0::bigint, id, " + eventColumns + " FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (" +
 		eventList + " WHERE id < $1 ORDER BY id DESC LIMIT $2) AS event ON true"
-	typeEventsBefore    = "WITH examined AS MATERIALIZED (" + eventList + " WHERE id < $1 ORDER BY id DESC LIMIT $3)" + fromExaminedBefore
+	typeEventsBefore = "WITH examined AS MATERIALIZED (" + eventList + " WHERE id < $1 ORDER BY id DESC LIMIT $3)" + fromExaminedBefore
+	petEventsBefore  = "WITH examined AS MATERIALIZED (" + eventList +
+		" WHERE (pet_id, id) < ($5, $1) AND pet_id >= $5 AND pet_id <> 0 ORDER BY pet_id DESC, id DESC LIMIT $3)" + fromExaminedBefore
 	subjectEventsBefore = "WITH examined AS MATERIALIZED (" + eventList +
-		" WHERE (subject_id, id) < ($5, $1) AND subject_id >= $5 ORDER BY subject_id DESC, id DESC LIMIT $3)" + fromExaminedBefore
+		" WHERE (subject_id, id) < ($5, $1) AND subject_id >= $5 AND " + db.SQLOtherSubject + " ORDER BY subject_id DESC, id DESC LIMIT $3)" + fromExaminedBefore
 
 	fromExamined = " SELECT first, newest, (SELECT count(*) FROM examined), coalesce((SELECT max(id) FROM examined), 0), id, " + eventColumns +
 		" FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (SELECT * FROM examined WHERE type = ANY ($4) ORDER BY id LIMIT $2) AS event ON true"
@@ -142,10 +151,10 @@ const (
 )
 
 func eventListQuery(q db.EventQuery, filter *db.EventFilter) (query string, args []any) {
-	all, byType, bySubject := listEvents, listEventsByType, listEventsBySubject
+	all, byType, byPet, bySubject := listEvents, listEventsByType, listEventsByPet, listEventsBySubject
 	args = []any{q.After, q.Limit}
 	if q.Before != 0 {
-		all, byType, bySubject = eventsBefore, typeEventsBefore, subjectEventsBefore
+		all, byType, byPet, bySubject = eventsBefore, typeEventsBefore, petEventsBefore, subjectEventsBefore
 		args[0] = q.Before
 		if q.Before == db.LatestEvents {
 			args[0] = math.MaxInt64
@@ -155,7 +164,10 @@ func eventListQuery(q db.EventQuery, filter *db.EventFilter) (query string, args
 		return all, args
 	}
 	args = append(args, filter.Examined(q.Limit), append([]int64{}, filter.Types...)) // not nil: an empty list matches nothing
-	if filter.HasID {
+	switch {
+	case filter.PetID != 0:
+		return byPet, append(args, filter.PetID)
+	case filter.HasID:
 		return bySubject, append(args, filter.SubjectID)
 	}
 	return byType, args
@@ -216,10 +228,10 @@ type eventScan struct {
 // scanEvent reads a row of listEvents. The columns of the event are NULL if there is
 // none.
 func scanEvent(rows pgx.Rows, scan *eventScan) (animalstore.Event, error) {
-	var id, eventType, subjectID, at, keyID *int64
+	var id, eventType, subjectID, petID, at, keyID *int64
 	var requestID *string
 	var data []byte
-	err := rows.Scan(&scan.first, &scan.newest, &scan.examined, &scan.last, &id, &eventType, &subjectID, &at, &keyID, &requestID, &data)
+	err := rows.Scan(&scan.first, &scan.newest, &scan.examined, &scan.last, &id, &eventType, &subjectID, &petID, &at, &keyID, &requestID, &data)
 	if err != nil || id == nil {
 		return animalstore.Event{}, err
 	}

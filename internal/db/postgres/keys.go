@@ -16,7 +16,7 @@ import (
 // key was found, or 0 in queries that don't search by secret. Those that do are for
 // authentication, which doesn't need the ban.
 const (
-	keyFields  = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
+	keyFields  = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at, suspended_at, networks"
 	keyColumns = keyFields + `,
 		COALESCE((SELECT banned_until FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0),
 		COALESCE((SELECT ban_level FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0), 0::bigint`
@@ -60,9 +60,9 @@ func hasKeys(ctx context.Context, tx pgx.Tx) (exists bool, err error) {
 }
 
 func insertKey(ctx context.Context, tx pgx.Tx, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
-	key, err := scanKey(tx.QueryRow(ctx, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0) RETURNING `+keyColumns,
-		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli()))
+	key, err := scanKey(tx.QueryRow(ctx, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, networks, last_used, revoked_at, unbanned_at, suspended_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, 0, 0) RETURNING `+keyColumns,
+		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli(), string(k.Networks)))
 	if err != nil {
 		return key, failed("insert key", err)
 	}
@@ -107,6 +107,22 @@ func (d *DB) KeysByHash(ctx context.Context, hashes []db.KeyHash) (found map[db.
 		return failed("select keys", c.SendBatch(ctx, &batch).Close())
 	})
 	return found, err
+}
+
+// KeyNames implements [db.DB].
+func (d *DB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string, err error) {
+	names = make(map[int64]string, len(ids))
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, "SELECT id, name FROM keys WHERE id = ANY ($1)", ids)
+		if err != nil {
+			return failed("select names of keys", err)
+		}
+		var id int64
+		var name string
+		_, err = pgx.ForEachRow(rows, []any{&id, &name}, func() error { names[id] = name; return nil })
+		return failed("select names of keys", err)
+	})
+	return names, err
 }
 
 // KeysVersion implements [db.DB].
@@ -165,9 +181,12 @@ func selectLocked(ctx context.Context, tx pgx.Tx, id int64) (animalstore.Key, er
 // storeKey stores a changed key, and the event if the change shows.
 func storeKey(ctx context.Context, tx pgx.Tx, before, key *animalstore.Key, at animalstore.Time) error {
 	var batch pgx.Batch
-	batch.Queue(`UPDATE keys SET name = $2, plan = $3, per_minute = $4, per_day = $5, permissions = $6, expires_at = $7, revoked_at = $8, unbanned_at = $9
-		WHERE id = $1`, key.ID, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int64(key.Permissions),
-		key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli())
+	batch.Queue(`UPDATE keys SET name = $2, plan = $3, per_minute = $4, per_day = $5, permissions = $6, expires_at = $7, revoked_at = $8, unbanned_at = $9,
+		suspended_at = $10, networks = $11 WHERE id = $1`, key.ID, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int64(key.Permissions),
+		key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli(), key.SuspendedAt.Milli(), string(key.Networks))
+	if db.SuspendedNow(before, key) {
+		batch.Queue(db.SQLDeleteSessions, key.ID)
+	}
 	if t, changed := db.KeyChange(*before, *key, at); changed {
 		queueEvent(ctx, &batch, t, key.ID, db.KeyEventData(*key, at))
 	}
@@ -202,13 +221,14 @@ func (d *DB) RotateKey(ctx context.Context, id int64, r db.KeyRotation, check fu
 
 func scanKey(row pgx.Row) (animalstore.Key, error) {
 	var k animalstore.Key
-	var plan, environment string
-	var permissions, created, expires, used, revoked, unbanned, bannedUntil, secretExpires int64
+	var plan, environment, networks string
+	var permissions, created, expires, used, revoked, unbanned, suspended, bannedUntil, secretExpires int64
 	err := row.Scan(&k.ID, &k.Name, &plan, &k.Limits.PerMinute, &k.Limits.PerDay, &permissions, &environment,
-		&created, &expires, &used, &revoked, &unbanned, &bannedUntil, &k.Ban.Level, &secretExpires)
+		&created, &expires, &used, &revoked, &unbanned, &suspended, &networks, &bannedUntil, &k.Ban.Level, &secretExpires)
 	k.Plan, k.Environment, k.Permissions = animalstore.Plan(plan), animalstore.Environment(environment), animalstore.Permissions(permissions)
 	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = animalstore.AtMilli(created), animalstore.AtMilli(expires), animalstore.AtMilli(used)
 	k.RevokedAt, k.UnbannedAt, k.SecretExpiresAt = animalstore.AtMilli(revoked), animalstore.AtMilli(unbanned), animalstore.AtMilli(secretExpires)
+	k.SuspendedAt, k.Networks = animalstore.AtMilli(suspended), animalstore.Networks(networks)
 	k.Ban.Until = animalstore.AtMilli(bannedUntil)
 	return k, err
 }

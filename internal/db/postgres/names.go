@@ -10,71 +10,97 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// afterName selects pets in order from the position ($1, $2), whose folded name is below $3.
-const afterName = " FROM pets WHERE (folded_name, id) > ($1, $2) AND folded_name < $3 ORDER BY folded_name, id LIMIT "
+const insertEntries = "INSERT INTO name_entries (entry, pet_id, shared) "
 
-// listPetsByName returns the first $4 pets.
-const listPetsByName = "SELECT id, category_id, status, name, folded_name, 0" + afterName + "$4"
+// nameEntries returns the columns of the entries of a name.
+func nameEntries(name string) (entries []string, shared []int64) {
+	for _, e := range db.NameEntries(name) {
+		entries, shared = append(entries, e.Text), append(shared, int64(e.Shared))
+	}
+	return entries, shared
+}
 
-// filterPetsByName examines MaxNamesRead pets, and returns the first $4 that match and the
-// last one it examined. It reads the index alone until it knows which pets to return. With
-// MaxNamesRead as a parameter, PostgreSQL would expect a tenth of all pets instead, and
-// make a new plan for every page.
-var filterPetsByName = fmt.Sprintf(`SELECT pets.id, pets.category_id, pets.status, pets.name, found.folded_name, found.place FROM (
-		SELECT examined.* FROM (
-			SELECT folded_name, id, status, category_id, row_number() OVER () AS place FROM (
-				SELECT folded_name, id, status, category_id %s %[2]d) AS next
-		) AS examined
-		WHERE ($5::smallint IS NULL OR status = $5) AND ($6::bigint IS NULL OR category_id = $6) OR place = %[2]d
+// deleteNameEntries adds the statement that removes the entries of a pet's name.
+func deleteNameEntries(batch *pgx.Batch, pet *animalstore.Pet) {
+	entries, _ := nameEntries(pet.Name)
+	batch.Queue("DELETE FROM name_entries WHERE entry = ANY ($1) AND pet_id = $2", entries, pet.ID)
+}
+
+// petEntry is an entry of a pet's name.
+type petEntry struct {
+	db.NameEntry
+	petID int64
+}
+
+// allNameEntries returns the entries of the names of pets.
+func allNameEntries(pets []animalstore.Pet) (all []petEntry) {
+	for i := range pets {
+		for _, e := range db.NameEntries(pets[i].Name) {
+			all = append(all, petEntry{e, pets[i].ID})
+		}
+	}
+	return all
+}
+
+// listPetsByName examines at most MaxNamesRead entries after the position ($1, $2) and
+// before $3, and looks up their pets. It returns the first $4 that are listed at their
+// entry and match, and the last entry it examined. LATERAL with a LIMIT keeps PostgreSQL
+// from reading all pets instead. With MaxNamesRead as a parameter, it would expect a tenth
+// of all entries, and make a new plan for every page.
+var listPetsByName = fmt.Sprintf(`SELECT * FROM (
+		SELECT pet.*, examined.entry, shared, place FROM (
+			SELECT entry, pet_id, shared, row_number() OVER () AS place FROM (
+				SELECT entry, pet_id, shared FROM name_entries
+				WHERE (entry, pet_id) > ($1, $2) AND entry < $3 ORDER BY entry, pet_id LIMIT %[1]d) AS next
+		) AS examined CROSS JOIN LATERAL (SELECT %[2]s FROM pets WHERE id = examined.pet_id LIMIT 1) AS pet
+		WHERE shared < $5 AND ($6::smallint IS NULL OR status = $6) AND ($7::bigint IS NULL OR category_id = $7) OR place = %[1]d
 		LIMIT $4
-	) AS found JOIN pets ON pets.id = found.id ORDER BY found.place`, afterName, db.MaxNamesRead)
+	) AS found ORDER BY place`, db.MaxNamesRead, petColumns)
 
-// namedPet is a pet that one of them found.
+// namedPet is a pet that listPetsByName found.
 type namedPet struct {
 	pet    animalstore.Pet
-	folded string
-	place  int // among those that a filter examined, from 1
+	entry  string
+	shared int64
+	place  int // of the entry among those that were examined, from 1
 }
 
 // PetsByName implements [db.DB].
 func (d *DB) PetsByName(ctx context.Context, q db.NameQuery) (pets []animalstore.Pet, next *db.NamePosition, err error) {
-	found, err := d.readNames(ctx, q)
+	query, args := nameListQuery(q)
+	found, err := listPage(ctx, d, "select pets by name", db.MaxNamesRead, scanNamedPet, query, args...)
 	if err != nil {
 		return nil, nil, err
 	}
 	pets = make([]animalstore.Pet, 0, q.Limit)
 	var last db.NamePosition // of the last pet in the page
 	for _, f := range found {
-		switch matches := q.Matches(f.pet.CategoryID, f.pet.Status); {
+		switch matches := q.Lists(f.shared) && q.Matches(f.pet.CategoryID, f.pet.Status); {
 		case matches && len(pets) == q.Limit:
 			return pets, &last, nil
 		case matches:
-			pets, last = append(pets, f.pet), db.NamePosition{Folded: f.folded, ID: f.pet.ID}
+			pets, last = append(pets, f.pet), db.NamePosition{Entry: f.entry, ID: f.pet.ID}
 		}
 		if f.place == db.MaxNamesRead {
-			next = &db.NamePosition{Folded: f.folded, ID: f.pet.ID}
+			next = &db.NamePosition{Entry: f.entry, ID: f.pet.ID}
 		}
 	}
 	return pets, next, nil
 }
 
-func (d *DB) readNames(ctx context.Context, q db.NameQuery) ([]namedPet, error) {
+func nameListQuery(q db.NameQuery) (query string, args []any) {
 	start := q.Start()
-	limit := q.Limit + 1 // to see whether there is a next page
-	args := []any{start.Folded, start.ID, q.End(), limit}
-	if q.Status == "" && q.CategoryID == nil {
-		return listPage(ctx, d, "select pets by name", limit, scanNamedPet, listPetsByName, args...)
-	}
 	var status *int64
 	if q.Status != "" {
 		status = new(db.StoredIndex(animalstore.PetStatuses, q.Status))
 	}
-	return listPage(ctx, d, "select pets by name", db.MaxNamesRead, scanNamedPet, filterPetsByName, append(args, status, q.CategoryID)...)
+	limit := q.Limit + 1 // to see whether there is a next page
+	return listPetsByName, []any{start.Entry, start.ID, q.End(), limit, len(q.Prefix), status, q.CategoryID}
 }
 
 func scanNamedPet(row pgx.Row) (f namedPet, err error) {
 	var status int64
-	err = row.Scan(&f.pet.ID, &f.pet.CategoryID, &status, &f.pet.Name, &f.folded, &f.place)
+	err = row.Scan(&f.pet.ID, &f.pet.CategoryID, &status, &f.pet.Name, &f.entry, &f.shared, &f.place)
 	f.pet.Status = db.FromStored(animalstore.PetStatuses, status)
 	return f, err
 }

@@ -68,6 +68,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"another encoding", server.URL("latin"), Options{}},
 		{"commits that are not on disk", sleepy, Options{}},
 		{"an absent database", server.URL("absent"), Options{}},
+		{"a development version's", database("CREATE TABLE animalstore_version_0 ()"), Options{}},
 		{"another program's tables", database("CREATE TABLE pets (x int)"), Options{}},
 		{"no URL", "postgres://me:hunter2@host:port/x", Options{}},
 	} {

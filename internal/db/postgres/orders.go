@@ -3,6 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"strings"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -10,27 +13,27 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const orderColumns = "id, pet_id, status, created_at, updated_at"
+const orderColumns = "id, pet_id, status, reference, note, created_at, updated_at"
 
 // PlaceOrder implements [db.DB]. The lock on the pet lets one caller through at a time;
 // the index orders_open would refuse a second order anyway.
-func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, idempotency *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
+func (d *DB) PlaceOrder(ctx context.Context, in animalstore.NewOrder, at animalstore.Time, idempotency *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = writeOrReplay(ctx, tx, idempotency, &order, func() error {
-			pet, err := lockOne(ctx, tx, "lock pet", scanPet, selectPet, petID)
+			pet, err := lockOne(ctx, tx, "lock pet", scanPet, selectPet, in.PetID)
 			if err != nil {
 				return err
 			}
-			if order, err = db.NewOrder(&pet, at); err != nil {
+			if order, err = db.NewOrder(in, &pet, at); err != nil {
 				return err
 			}
-			err = tx.QueryRow(ctx, "INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES ($1, $2, $3, $3) RETURNING id",
-				petID, db.StoredIndex(animalstore.OrderStatuses, order.Status), at.Milli()).Scan(&order.ID)
+			err = tx.QueryRow(ctx, "INSERT INTO orders (pet_id, status, reference, note, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5) RETURNING id",
+				pet.ID, db.StoredIndex(animalstore.OrderStatuses, order.Status), string(order.Reference), string(order.Note), at.Milli()).Scan(&order.ID)
 			if err != nil {
 				return failed("insert order", err)
 			}
 			var batch pgx.Batch
-			queueEvent(ctx, &batch, animalstore.OrderCreated, order.ID, db.EventData(order))
+			queuePetEvent(ctx, &batch, animalstore.OrderCreated, order.ID, pet.ID, db.EventData(order))
 			updatePetStatus(ctx, &batch, &pet)
 			return send(ctx, tx, "insert order", &batch)
 		})
@@ -42,7 +45,7 @@ func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, i
 // updatePetStatus adds the statements that store the status of a pet and its event.
 func updatePetStatus(ctx context.Context, batch *pgx.Batch, pet *animalstore.Pet) {
 	batch.Queue("UPDATE pets SET status = $2 WHERE id = $1", pet.ID, db.StoredIndex(animalstore.PetStatuses, pet.Status))
-	queueEvent(ctx, batch, animalstore.PetUpdated, pet.ID, db.EventData(pet))
+	queuePetEvent(ctx, batch, animalstore.PetUpdated, pet.ID, pet.ID, db.EventData(pet))
 }
 
 const selectOrder = "SELECT " + orderColumns + " FROM orders WHERE id = $1"
@@ -66,9 +69,12 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 			return err
 		}
 		var batch pgx.Batch
-		batch.Queue("UPDATE orders SET status = $2, updated_at = $3 WHERE id = $1",
-			id, db.StoredIndex(animalstore.OrderStatuses, order.Status), order.UpdatedAt.Milli())
-		queueEvent(ctx, &batch, animalstore.OrderUpdated, id, db.EventData(order))
+		batch.Queue("UPDATE orders SET status = $2, reference = $3, note = $4, updated_at = $5 WHERE id = $1",
+			id, db.StoredIndex(animalstore.OrderStatuses, order.Status), string(order.Reference), string(order.Note), order.UpdatedAt.Milli())
+		queuePetEvent(ctx, &batch, animalstore.OrderUpdated, id, order.PetID, db.EventData(order))
+		if order.Status == before.Status {
+			return send(ctx, tx, "update order", &batch)
+		}
 		pet, err := lockOne(ctx, tx, "lock pet", scanPet, selectPet, order.PetID)
 		switch status := order.Status.PetStatus(); {
 		case errors.Is(err, db.ErrNotFound): // it was removed
@@ -83,30 +89,39 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 	return order, err
 }
 
-// $1 is the upper bound of ids, $2 the limit, $3 and $4 the values of the filters.
-var (
-	listOrders         = "SELECT " + orderColumns + " FROM orders WHERE id < $1 ORDER BY id DESC LIMIT $2"
-	listOrdersByStatus = "SELECT " + orderColumns + ` FROM orders
-		WHERE (status, id) < ($3, $1) AND status >= $3 ORDER BY status DESC, id DESC LIMIT $2`
-	listOrdersByBoth = "SELECT " + orderColumns + ` FROM orders
-		WHERE (pet_id, status, id) < ($3, $4, $1) AND (pet_id, status) >= ($3, $4)
-		ORDER BY pet_id DESC, status DESC, id DESC LIMIT $2`
-	listOrdersByPet = mergeStatuses(len(animalstore.OrderStatuses), "SELECT "+orderColumns+` FROM orders
-		WHERE (pet_id, status, id) < ($3, %[1]d, $1) AND (pet_id, status) >= ($3, %[1]d)
-		ORDER BY pet_id DESC, status DESC, id DESC LIMIT $2`)
-)
-
+// orderListQuery returns the statement for q and its arguments: $1 is the id that the page
+// begins after, $2 the limit, then come the values of the filters. Like the lists of pets,
+// each compares and orders by the columns of its index.
 func orderListQuery(q db.OrderQuery) (query string, args []any) {
-	args = []any{db.UpperBound(q.Before), q.Limit}
-	switch {
-	case q.PetID != 0 && q.Status != "":
-		return listOrdersByBoth, append(args, q.PetID, db.StoredIndex(animalstore.OrderStatuses, q.Status))
-	case q.PetID != 0:
-		return listOrdersByPet, append(args, q.PetID)
-	case q.Status != "":
-		return listOrdersByStatus, append(args, db.StoredIndex(animalstore.OrderStatuses, q.Status))
+	past, direction, within, last := "<", " DESC", ">=", int64(0)
+	args = []any{db.UpperBound(q.After), q.Limit}
+	if q.Oldest {
+		past, direction, within, last, args[0] = ">", "", "<=", math.MaxInt64, q.After
 	}
-	return listOrders, args
+	query = "SELECT " + orderColumns + " FROM orders WHERE "
+	end := " ORDER BY id" + direction + " LIMIT $2"
+	statuses := q.SQLStatuses()
+	if statuses == nil {
+		return query + "id " + past + " $1" + end, args
+	}
+	columns, values := "status", "%[1]d"
+	switch {
+	case q.Reference != "": // the indexes have no empty ones
+		args = append(args, string(q.Reference))
+		columns, values = "reference, status", "$3, %[1]d"
+		query += "reference <> '' AND "
+		if q.PetID != 0 {
+			args = append(args, q.PetID)
+			query += "pet_id = $4 AND "
+		}
+	case q.PetID != 0:
+		args = append(args, q.PetID)
+		columns, values = "pet_id, status", "$3, %[1]d"
+	}
+	order := strings.ReplaceAll(columns, ",", direction+",") + direction
+	query += fmt.Sprintf("(%[1]s, id) %[3]s (%[2]s, $1) AND (%[1]s, id) %[4]s (%[2]s, %[5]d) ORDER BY %[6]s, id%[7]s LIMIT $2",
+		columns, values, past, within, last, order, direction)
+	return mergeStatuses(statuses, query, end), args
 }
 
 // Orders implements [db.DB].
@@ -118,7 +133,7 @@ func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, 
 func scanOrder(row pgx.Row) (animalstore.Order, error) {
 	var order animalstore.Order
 	var status, created, updated int64
-	err := row.Scan(&order.ID, &order.PetID, &status, &created, &updated)
+	err := row.Scan(&order.ID, &order.PetID, &status, (*string)(&order.Reference), (*string)(&order.Note), &created, &updated)
 	order.Status = db.FromStored(animalstore.OrderStatuses, status)
 	order.CreatedAt, order.UpdatedAt = animalstore.AtMilli(created), animalstore.AtMilli(updated)
 	return order, err

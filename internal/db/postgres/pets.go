@@ -17,26 +17,29 @@ import (
 
 const petColumns = "id, category_id, status, name"
 
-// insertPet adds a pet, its category if that doesn't exist, and the events of both in
-// one statement, so that all are stored or none. $4 is the pet's JSON after the id.
-const insertPet = `WITH pet AS (INSERT INTO pets (name, category_id, status, folded_name) VALUES ($1, $2, $3, $8) RETURNING id),
+// insertPet adds a pet, the entries of its name, its category if that doesn't exist, and
+// the events of both in one statement, so that all are stored or none. $4 is the pet's JSON
+// after the id.
+const insertPet = `WITH pet AS (INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id),
+	entry AS (` + insertEntries + ` SELECT entry, pet.id, shared FROM pet CROSS JOIN unnest($8::text[], $9::bigint[]) AS given (entry, shared)),
 	category AS (INSERT INTO categories (id, name) VALUES ($2, '') ON CONFLICT DO NOTHING RETURNING id),
 	event AS (` + insertEvents + `
-		SELECT ` + db.SQLPetCreated + `, id, $5::bigint, $6::bigint, $7, '{"id":' || id || $4 FROM pet UNION ALL
-		SELECT ` + db.SQLCategoryUpdated + `, id, $5, $6, $7, '{"id":' || id || ',"name":""}' FROM category)
+		SELECT ` + db.SQLPetCreated + `, id, id, $5::bigint, $6::bigint, $7, '{"id":' || id || $4 FROM pet UNION ALL
+		SELECT ` + db.SQLCategoryUpdated + `, id, 0, $5, $6, $7, '{"id":' || id || ',"name":""}' FROM category)
 	SELECT id FROM pet`
 
 // insertPets does the same for several pets. For one pet it would be a fifth slower.
 const insertPets = `WITH pet AS MATERIALIZED (
-		SELECT nextval('pets_id_seq') AS id, given.* FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::text[])
-			WITH ORDINALITY AS given (name, category_id, status, data, created_at, key_id, request_id, folded_name, place)),
-	inserted AS (INSERT INTO pets (id, name, category_id, status, folded_name) OVERRIDING SYSTEM VALUE
-		SELECT id, name, category_id, status, folded_name FROM pet),
+		SELECT nextval('pets_id_seq') AS id, given.* FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
+			WITH ORDINALITY AS given (name, category_id, status, data, created_at, key_id, request_id, place)),
+	inserted AS (INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
+		SELECT id, name, category_id, status FROM pet),
+	entry AS (` + insertEntries + ` SELECT entry, id, shared FROM unnest($8::text[], $9::bigint[], $10::bigint[]) AS given (entry, shared, place) JOIN pet USING (place)),
 	category AS (INSERT INTO categories (id, name)
 		SELECT DISTINCT category_id, '' FROM pet ORDER BY category_id ON CONFLICT DO NOTHING RETURNING id),
 	event AS (` + insertEvents + `
-		SELECT ` + db.SQLPetCreated + `, id, created_at, key_id, request_id, '{"id":' || id || data FROM pet UNION ALL
-		(SELECT DISTINCT ON (category.id) ` + db.SQLCategoryUpdated + `, category.id, created_at, key_id, request_id, '{"id":' || category.id || ',"name":""}'
+		SELECT ` + db.SQLPetCreated + `, id, id, created_at, key_id, request_id, '{"id":' || id || data FROM pet UNION ALL
+		(SELECT DISTINCT ON (category.id) ` + db.SQLCategoryUpdated + `, category.id, 0, created_at, key_id, request_id, '{"id":' || category.id || ',"name":""}'
 			FROM category JOIN pet ON category_id = category.id ORDER BY category.id, place))
 	SELECT id FROM pet ORDER BY place`
 
@@ -48,21 +51,26 @@ type newPet struct {
 
 // insertPetArgs are the arguments of insertPet.
 func insertPetArgs(p newPet) []any {
+	entries, shared := nameEntries(p.pet.Name)
 	return []any{p.pet.Name, p.pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.pet.Status),
-		string(db.AppendPetAfterID(make([]byte, 0, 128), &p.pet)), time.Now().UnixMilli(), p.by.KeyID, p.by.RequestID, db.FoldName(p.pet.Name)}
+		string(db.AppendPetAfterID(make([]byte, 0, 128), &p.pet)), time.Now().UnixMilli(), p.by.KeyID, p.by.RequestID, entries, shared}
 }
 
 // insertPetsArgs are the arguments of insertPets.
 func insertPetsArgs(pets []newPet) []any {
 	n, now := len(pets), time.Now().UnixMilli()
 	names, categories, statuses, data := make([]string, n), make([]int64, n), make([]int64, n), make([]string, n)
-	times, keys, requests, folded := make([]int64, n), make([]int64, n), make([]string, n), make([]string, n)
+	times, keys, requests := make([]int64, n), make([]int64, n), make([]string, n)
+	entries, shared, places := make([]string, 0, 2*n), make([]int64, 0, 2*n), make([]int64, 0, 2*n) // most names have two words
 	for i, p := range pets {
 		names[i], categories[i], statuses[i] = p.pet.Name, p.pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, p.pet.Status)
 		data[i] = string(db.AppendPetAfterID(make([]byte, 0, 128), &p.pet))
-		times[i], keys[i], requests[i], folded[i] = now, p.by.KeyID, p.by.RequestID, db.FoldName(p.pet.Name)
+		times[i], keys[i], requests[i] = now, p.by.KeyID, p.by.RequestID
+		for _, e := range db.NameEntries(p.pet.Name) {
+			entries, shared, places = append(entries, e.Text), append(shared, int64(e.Shared)), append(places, int64(i+1))
+		}
 	}
-	return []any{names, categories, statuses, data, times, keys, requests, folded}
+	return []any{names, categories, statuses, data, times, keys, requests, entries, shared, places}
 }
 
 // CreatePet implements [db.DB].
@@ -89,6 +97,31 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *d
 		return err
 	})
 	return pet, replayed, err
+}
+
+// CreatePets implements [db.DB].
+func (d *DB) CreatePets(ctx context.Context, pets []animalstore.NewPet, idempotency *db.Idempotency) (created []animalstore.Pet, replayed bool, err error) {
+	by := db.OriginOf(ctx)
+	given := make([]newPet, len(pets))
+	for i, p := range pets {
+		given[i] = newPet{p.Pet(), by}
+	}
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+		replayed, err = writeOrReplay(ctx, tx, idempotency, &created, func() error {
+			ids, err := selectAll(ctx, tx, "insert pets", scanValue[int64], insertPets, insertPetsArgs(given)...)
+			if err != nil {
+				return err
+			}
+			created = make([]animalstore.Pet, len(given))
+			for i, id := range ids {
+				created[i] = given[i].pet
+				created[i].ID = id
+			}
+			return nil
+		})
+		return err
+	})
+	return created, replayed, err
 }
 
 // createdPet is the id of a new pet, or why it has none.
@@ -167,9 +200,14 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 			return err
 		}
 		var batch pgx.Batch
-		batch.Queue("UPDATE pets SET name = $2, category_id = $3, status = $4, folded_name = $5 WHERE id = $1",
-			id, pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name))
-		queueEvent(ctx, &batch, animalstore.PetUpdated, id, db.EventData(&pet))
+		batch.Queue("UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1",
+			id, pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status))
+		if pet.Name != before.Name {
+			deleteNameEntries(&batch, &before)
+			entries, shared := nameEntries(pet.Name)
+			batch.Queue(insertEntries+"SELECT entry, $1, shared FROM unnest($2::text[], $3::bigint[]) AS given (entry, shared)", id, entries, shared)
+		}
+		queuePetEvent(ctx, &batch, animalstore.PetUpdated, id, id, db.EventData(&pet))
 		if err := send(ctx, tx, "update pet", &batch); err != nil || pet.CategoryID == before.CategoryID {
 			return err
 		}
@@ -193,8 +231,9 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 			return err
 		}
 		var batch pgx.Batch
+		deleteNameEntries(&batch, &pet)
 		batch.Queue("DELETE FROM pets WHERE id = $1", id)
-		queueEvent(ctx, &batch, animalstore.PetDeleted, id, db.EventData(&pet))
+		queuePetEvent(ctx, &batch, animalstore.PetDeleted, id, id, db.EventData(&pet))
 		return send(ctx, tx, "delete pet", &batch)
 	})
 }
@@ -211,23 +250,28 @@ var (
 	listPetsByBoth = "SELECT " + petColumns + ` FROM pets
 		WHERE (category_id, status, id) < ($3, $4, $1) AND (category_id, status) >= ($3, $4)
 		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`
-	listPetsByCategory = mergeStatuses(len(animalstore.PetStatuses), "SELECT "+petColumns+` FROM pets
+	listPetsByCategory = mergeStatuses(db.StoredIndexes(animalstore.PetStatuses), "SELECT "+petColumns+` FROM pets
 		WHERE (category_id, status, id) < ($3, %[1]d, $1) AND (category_id, status) >= ($3, %[1]d)
-		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`)
+		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`, newestFirst)
 	// The zeros keep the planner from using the indexes of the filters, because more rows
 	// match those than the list of ids.
 	listPetsByID = "SELECT " + petColumns + ` FROM pets WHERE id < $1 AND id = ANY ($3)
 		AND ($4::smallint IS NULL OR status + 0 = $4) AND ($5::bigint IS NULL OR category_id + 0 = $5) ORDER BY id DESC LIMIT $2`
 )
 
-// mergeStatuses merges the lists of all statuses into one. Each is read from its index,
-// and only up to the limit.
-func mergeStatuses(n int, query string) string {
-	parts := make([]string, n)
-	for status := range n {
-		parts[status] = "(" + fmt.Sprintf(query, status) + ")"
+const newestFirst = " ORDER BY id DESC LIMIT $2"
+
+// mergeStatuses merges the lists of some statuses into one, which ends with the clause end.
+// Each is read from its index, and only up to the limit.
+func mergeStatuses(statuses []int64, query, end string) string {
+	if len(statuses) == 1 {
+		return fmt.Sprintf(query, statuses[0])
 	}
-	return strings.Join(parts, " UNION ALL ") + " ORDER BY id DESC LIMIT $2"
+	parts := make([]string, len(statuses))
+	for i, status := range statuses {
+		parts[i] = "(" + fmt.Sprintf(query, status) + ")"
+	}
+	return strings.Join(parts, " UNION ALL ") + end
 }
 
 // petListQuery returns the statement for q and its arguments.

@@ -23,14 +23,14 @@ func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempoten
 			if err != nil {
 				return err
 			}
-			if err := db.CheckPhotoCount(p.PetID, count); err != nil {
+			if err := db.CheckPhotoCount(count); err != nil {
 				return err
 			}
 			var batch pgx.Batch
 			if photo, err = insertPhoto(ctx, tx, &batch, &p); err != nil {
 				return err
 			}
-			queueEvent(ctx, &batch, animalstore.PhotoCreated, photo.ID, db.EventData(photo))
+			queuePetEvent(ctx, &batch, animalstore.PhotoCreated, photo.ID, photo.PetID, db.EventData(photo))
 			if err := send(ctx, tx, "insert photo", &batch); err != nil {
 				return err
 			}
@@ -141,7 +141,7 @@ func deletePhotos(ctx context.Context, tx pgx.Tx, photos []animalstore.Photo) er
 	var batch pgx.Batch
 	for i, photo := range photos {
 		ids[i] = photo.ID
-		queueEvent(ctx, &batch, animalstore.PhotoDeleted, photo.ID, db.EventData(photo))
+		queuePetEvent(ctx, &batch, animalstore.PhotoDeleted, photo.ID, photo.PetID, db.EventData(photo))
 	}
 	batch.Queue("DELETE FROM photo_parts WHERE photo_id = ANY ($1)", ids)
 	if err := send(ctx, tx, "delete photos", &batch); err != nil {

@@ -50,7 +50,7 @@ type DB struct {
 	pool    *pgxpool.Pool
 	slots   *fair.Semaphore // shares the pool's connections
 	long    *fair.Semaphore // limits how many long pages are read at once: see listPage
-	way     *way
+	latency *latency
 	timeout time.Duration
 	breaker *breaker
 	hosts   *hosts
@@ -75,8 +75,8 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	if err := migrate(ctx, config.ConnConfig, opts.MustExist); err != nil {
 		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}
-	way := newWay()
-	config.AfterConnect = way.measure
+	latency := newLatency()
+	config.AfterConnect = latency.measure
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
@@ -86,7 +86,7 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		pool:    pool,
 		slots:   fair.NewSemaphore(conns, min(reservedConns, conns-1)),
 		long:    fair.NewSemaphore(max(2, runtime.GOMAXPROCS(0)), 0),
-		way:     way,
+		latency: latency,
 		timeout: opts.Timeout,
 		breaker: newBreaker(),
 		hosts:   hosts,

@@ -94,10 +94,10 @@ const longPage = 50
 // listPage is list for a page of resources with names. Only as many long pages are read
 // at once as there are processors. With one on every connection, other callers would get
 // a connection in time but no processor: during bursts of long pages, the p99 of small
-// reads would be 420 ms instead of 34. The processors of a distant server are its own, and
-// most of the time is spent on the way: there, the limit would only make callers wait.
+// reads would be 420 ms instead of 34. A distant server has its own processors, and most of
+// the time is spent on the network: there, the limit would only make callers wait.
 func listPage[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
-	if limit > longPage && !d.way.isLong() {
+	if limit > longPage && !d.latency.isHigh() {
 		caller := fair.CallerOf(ctx)
 		if err := d.long.Acquire(ctx, caller); err != nil {
 			return nil, err

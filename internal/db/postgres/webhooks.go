@@ -18,7 +18,7 @@ func scanWebhook(row pgx.Row) (animalstore.Webhook, error) {
 	var types, reason string
 	var state, created, delivered, failedAt int64
 	err := row.Scan(&w.ID, &w.URL, &types, &w.Description, &state, &reason, &created, &delivered, &failedAt)
-	w.Types, w.State, w.DisabledReason = animalstore.EventPatterns(types), db.FromStored(animalstore.WebhookStates, state), animalstore.Reason(reason)
+	w.Types, w.State, w.DisabledReason = animalstore.EventPatterns(types), db.FromStored(animalstore.WebhookStates, state), animalstore.OptionalText(reason)
 	w.CreatedAt, w.LastDeliveredAt, w.LastFailedAt = animalstore.AtMilli(created), animalstore.AtMilli(delivered), animalstore.AtMilli(failedAt)
 	return w, err
 }
@@ -158,15 +158,16 @@ func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
 
 // WebhookStats implements [db.DB].
 func (d *DB) WebhookStats(ctx context.Context, now animalstore.Time) (stats db.WebhookStats, err error) {
-	type row struct{ state, oldestDue int64 }
+	type row struct{ state, oldestDue, pending int64 }
 	scan := func(from pgx.Row) (r row, err error) {
-		err = from.Scan(&r.state, &r.oldestDue)
+		err = from.Scan(&r.state, &r.oldestDue, &r.pending)
 		return r, err
 	}
 	rows, err := list(ctx, d, "select statistics of webhooks", scan, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries
-		WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+`), 0) FROM webhooks`)
+		WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+`), 0), (SELECT count(*) FROM (SELECT 1 FROM deliveries
+		WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+` LIMIT $1) AS counted) FROM webhooks`, db.MaxCounted)
 	for _, r := range rows {
-		stats.Add(r.state, r.oldestDue, now)
+		stats.Add(r.state, r.oldestDue, r.pending, now)
 	}
 	return stats, err
 }

@@ -61,16 +61,19 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 		}
 		for i := range rows.Pets {
 			pet := &rows.Pets[i]
-			err := execute(c, "load pets", "INSERT INTO pets (id, name, category_id, status, folded_name) VALUES (?, ?, ?, ?, ?)",
-				pet.ID, pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name))
+			err := execute(c, "load pets", "INSERT INTO pets (id, name, category_id, status) VALUES (?, ?, ?, ?)",
+				pet.ID, pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status))
 			if err != nil {
+				return err
+			}
+			if err := insertNameEntries(c, pet); err != nil {
 				return err
 			}
 		}
 		for i := range rows.Orders {
 			order := &rows.Orders[i]
-			err := execute(c, "load orders", "INSERT INTO orders (id, pet_id, status, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
-				order.ID, order.PetID, db.StoredIndex(animalstore.OrderStatuses, order.Status), order.CreatedAt.Milli(), order.UpdatedAt.Milli())
+			err := execute(c, "load orders", "INSERT INTO orders ("+orderColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
+				order.ID, order.PetID, db.StoredIndex(animalstore.OrderStatuses, order.Status), string(order.Reference), string(order.Note), order.CreatedAt.Milli(), order.UpdatedAt.Milli())
 			if err != nil {
 				return err
 			}

@@ -151,3 +151,11 @@ func (Files) Reserve(path string) (release func() error, err error) {
 	}
 	return lock.Close, nil
 }
+
+// RenewID gives a restored store a new id, so that its backups don't replace those of the
+// store that it was a copy of.
+func (d *DB) RenewID(ctx context.Context) error {
+	return d.writer.do(ctx, func(c *sqlite.Conn) error {
+		return execute(c, "renew id", "UPDATE store_id SET value = lower(hex(randomblob(6)))")
+	})
+}

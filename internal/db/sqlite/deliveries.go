@@ -21,7 +21,7 @@ var (
 
 func listsOfDeliveries(columns string) (all, byState string) {
 	query := "SELECT " + columns + " FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = %s ORDER BY id DESC LIMIT +?2"
-	return mergeStatuses(len(animalstore.DeliveryStates), fmt.Sprintf(query, "%d")), fmt.Sprintf(query, "?4")
+	return mergeStatuses(db.StoredIndexes(animalstore.DeliveryStates), fmt.Sprintf(query, "%d"), newestFirst), fmt.Sprintf(query, "?4")
 }
 
 // scanTimes scans what decides whether a delivery is retried.
@@ -210,13 +210,13 @@ func dispatchBacklog(c *sqlite.Conn, webhookID int64) error {
 }
 
 // FinishDelivery implements [db.DB].
-func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.Reason, err error) {
+func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.OptionalText, err error) {
 	if !d.claims.hold(r.Delivery) {
 		return nil, "", nil
 	}
 	type outcome struct {
 		stored   bool // else it was dropped
-		disabled animalstore.Reason
+		disabled animalstore.OptionalText
 	}
 	after, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (after outcome, err error) {
 		if err := storeResult(c, &r); err != nil {
@@ -278,7 +278,7 @@ func storeResult(c *sqlite.Conn, r *db.DeliveryResult) error {
 }
 
 // storeHealth updates a webhook after an attempt.
-func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, r *db.DeliveryResult) (disabled animalstore.Reason, err error) {
+func storeHealth(c *sqlite.Conn, webhook animalstore.Webhook, r *db.DeliveryResult) (disabled animalstore.OptionalText, err error) {
 	health := db.WebhookHealth{DeliveredAt: webhook.LastDeliveredAt.Milli(), FailedAt: webhook.LastFailedAt.Milli()}
 	health.FailingSince, err = selectInt(c, "select failures", "SELECT failing_since FROM webhooks WHERE id = ?", webhook.ID)
 	if err != nil {

@@ -16,19 +16,41 @@ import (
 // insertEvent adds an event in the transaction of its change. Write transactions run
 // one at a time, so ids rise in the order of commits.
 func insertEvent(c *sqlite.Conn, by db.Origin, t animalstore.EventType, subjectID int64, data string) error {
-	return execute(c, "insert event", "INSERT INTO events (type, subject_id, created_at, key_id, request_id, data) VALUES (?, ?, ?, ?, ?, ?)",
-		db.EventTypeIndex(t), subjectID, time.Now().UnixMilli(), by.KeyID, by.RequestID, data)
+	return insertPetEvent(c, by, t, subjectID, 0, data)
+}
+
+// insertPetEvent is insertEvent for a pet, or for a photo or an order of a pet.
+func insertPetEvent(c *sqlite.Conn, by db.Origin, t animalstore.EventType, subjectID, petID int64, data string) error {
+	return execute(c, "insert event", "INSERT INTO events (type, subject_id, pet_id, created_at, key_id, request_id, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		db.EventTypeIndex(t), subjectID, petID, time.Now().UnixMilli(), by.KeyID, by.RequestID, data)
 }
 
 const eventColumns = "id, type, subject_id, created_at, key_id, request_id, data"
 
-// Parameters: the bounds of ids, the limit and, if only one subject's are wanted, its id.
+// Parameters: the bounds of ids, the limit and, if only one pet's or subject's events are
+// wanted, its id.
 const (
-	listEvents          = "SELECT " + eventColumns + " FROM events WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT +?3"
-	listEventsBySubject = "SELECT " + eventColumns + " FROM events WHERE subject_id = ?4 AND id > ?1 AND id <= ?2 ORDER BY id LIMIT +?3"
-	eventsBefore        = "SELECT " + eventColumns + " FROM events WHERE id > ?1 AND id < ?2 ORDER BY id DESC LIMIT +?3"
-	subjectEventsBefore = "SELECT " + eventColumns + " FROM events WHERE subject_id = ?4 AND id > ?1 AND id < ?2 ORDER BY id DESC LIMIT +?3"
+	selectEventsOf = "SELECT " + eventColumns + " FROM events WHERE "
+	ofPet          = "pet_id = ?4 AND pet_id <> 0 AND " // the index has no zeros
+	ofSubject      = "subject_id = ?4 AND " + db.SQLOtherSubject + " AND "
+	eventsForward  = "id > ?1 AND id <= ?2 ORDER BY id LIMIT +?3"
+	eventsBackward = "id > ?1 AND id < ?2 ORDER BY id DESC LIMIT +?3"
 )
+
+// eventListQuery returns the statement for a filter.
+func eventListQuery(filter *db.EventFilter, backward bool) string {
+	of, end := "", eventsForward
+	switch {
+	case filter.PetID != 0:
+		of = ofPet
+	case filter.HasID:
+		of = ofSubject
+	}
+	if backward {
+		end = eventsBackward
+	}
+	return selectEventsOf + of + end
+}
 
 // Events implements [db.DB]. Its statements don't share a snapshot, so the newest id is
 // read first and the oldest last: no event that is added or dropped in between is missed.
@@ -47,12 +69,8 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 		}
 		events, last = []animalstore.Event{}, newest
 		if !filter.None && q.After < newest {
-			query := listEvents
-			if filter.HasID {
-				query = listEventsBySubject
-			}
 			var all bool
-			if events, last, all, err = selectEvents(c, eventList{query, q.After, newest, q.Limit, &filter}); err != nil {
+			if events, last, all, err = selectEvents(c, eventList{false, q.After, newest, q.Limit, &filter}); err != nil {
 				return err
 			}
 			if all {
@@ -89,12 +107,8 @@ func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.Event
 		if filter.None || before <= first+1 {
 			return nil
 		}
-		query := eventsBefore
-		if filter.HasID {
-			query = subjectEventsBefore
-		}
 		all := false
-		if events, last, all, err = selectEvents(c, eventList{query, first, before, q.Limit, filter}); all || last == first+1 {
+		if events, last, all, err = selectEvents(c, eventList{true, first, before, q.Limit, filter}); all || last == first+1 {
 			last = 0
 		}
 		return err
@@ -105,9 +119,9 @@ func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.Event
 	return events, last, nil
 }
 
-// eventList is a statement that lists events, and what it is limited to.
+// eventList is what a list of events is limited to.
 type eventList struct {
-	query        string
+	backward     bool  // newest first
 	lower, upper int64 // bounds of ids
 	limit        int
 	filter       *db.EventFilter
@@ -119,10 +133,13 @@ func selectEvents(c *sqlite.Conn, l eventList) (events []animalstore.Event, last
 	events = make([]animalstore.Event, 0, min(l.limit, 128))
 	examined := l.filter.Examined(l.limit)
 	args := []any{l.lower, l.upper, examined}
-	if l.filter.HasID {
+	switch {
+	case l.filter.PetID != 0:
+		args = append(args, l.filter.PetID)
+	case l.filter.HasID:
 		args = append(args, l.filter.SubjectID)
 	}
-	stmt, err := prepare(c, l.query, args)
+	stmt, err := prepare(c, eventListQuery(l.filter, l.backward), args)
 	if err != nil {
 		return nil, 0, false, fmt.Errorf("select events: %w", err)
 	}
@@ -136,7 +153,7 @@ func selectEvents(c *sqlite.Conn, l eventList) (events []animalstore.Event, last
 			return events, last, true, nil
 		}
 		last = stmt.ColumnInt64(0)
-		if l.filter.Matches(stmt.ColumnInt64(1), stmt.ColumnInt64(2)) {
+		if l.filter.Matches(stmt.ColumnInt64(1)) {
 			events = append(events, scanEvent(stmt))
 		}
 	}

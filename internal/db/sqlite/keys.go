@@ -15,7 +15,7 @@ import (
 // key was found, or 0 in queries that don't search by secret. Those that do are for
 // authentication, which doesn't need the ban.
 const (
-	keyFields  = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at"
+	keyFields  = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at, suspended_at, networks"
 	keyColumns = keyFields + `,
 		COALESCE((SELECT banned_until FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0),
 		COALESCE((SELECT ban_level FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0), 0`
@@ -43,9 +43,9 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 }
 
 func insertKey(c *sqlite.Conn, by db.Origin, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
-	err := execute(c, "insert key", `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, last_used, revoked_at, unbanned_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0)`,
-		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli())
+	err := execute(c, "insert key", `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, networks, last_used, revoked_at, unbanned_at, suspended_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0)`,
+		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli(), string(k.Networks))
 	if err != nil {
 		return animalstore.Key{}, err
 	}
@@ -97,6 +97,18 @@ func (d *DB) KeysByHash(ctx context.Context, hashes []db.KeyHash) (found map[db.
 	return found, err
 }
 
+// KeyNames implements [db.DB].
+func (d *DB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string, err error) {
+	names = make(map[int64]string, len(ids))
+	err = d.read(ctx, func(c *sqlite.Conn) error {
+		return selectEach(c, "select names of keys", func(stmt *sqlite.Stmt) error {
+			names[stmt.ColumnInt64(0)] = stmt.ColumnText(1)
+			return nil
+		}, "SELECT id, name FROM keys WHERE id IN (SELECT value FROM json_each(?))", jsonArray(ids))
+	})
+	return names, err
+}
+
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (string, error) {
 	text := func(stmt *sqlite.Stmt) (string, error) { return stmt.ColumnText(0), nil }
@@ -134,11 +146,16 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 		if err := change(&key, otherAdmin); err != nil {
 			return key, err
 		}
-		err = execute(c, "update key", `UPDATE keys SET name = ?, plan = ?, per_minute = ?, per_day = ?, permissions = ?, expires_at = ?, revoked_at = ?, unbanned_at = ?
-			WHERE id = ?`, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int64(key.Permissions),
-			key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli(), id)
+		err = execute(c, "update key", `UPDATE keys SET name = ?, plan = ?, per_minute = ?, per_day = ?, permissions = ?, expires_at = ?, revoked_at = ?, unbanned_at = ?,
+			suspended_at = ?, networks = ? WHERE id = ?`, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int64(key.Permissions),
+			key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli(), key.SuspendedAt.Milli(), string(key.Networks), id)
 		if err != nil {
 			return key, err
+		}
+		if db.SuspendedNow(&before, &key) {
+			if err := execute(c, "delete sessions", db.SQLDeleteSessions, id); err != nil {
+				return key, err
+			}
 		}
 		if t, changed := db.KeyChange(before, key, at); changed {
 			return key, insertEvent(c, by, t, id, db.KeyEventData(key, at))
@@ -149,7 +166,7 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 
 func otherAdminExists(c *sqlite.Conn, key animalstore.Key, at animalstore.Time) (bool, error) {
 	found, err := selectInt(c, "select other key", `SELECT EXISTS (SELECT 1 FROM keys WHERE id <> ? AND environment = ? AND `+db.SQLAdmin+`
-		AND revoked_at = 0 AND (expires_at = 0 OR expires_at > ?))`, key.ID, string(key.Environment), at.Milli())
+		AND revoked_at = 0 AND suspended_at = 0 AND (expires_at = 0 OR expires_at > ?))`, key.ID, string(key.Environment), at.Milli())
 	return found != 0, err
 }
 
@@ -195,8 +212,10 @@ func scanKey(stmt *sqlite.Stmt) (animalstore.Key, error) {
 		LastUsedAt:  animalstore.AtMilli(stmt.ColumnInt64(9)),
 		RevokedAt:   animalstore.AtMilli(stmt.ColumnInt64(10)),
 		UnbannedAt:  animalstore.AtMilli(stmt.ColumnInt64(11)),
-		Ban:         animalstore.Ban{Until: animalstore.AtMilli(stmt.ColumnInt64(12)), Level: stmt.ColumnInt64(13)},
+		SuspendedAt: animalstore.AtMilli(stmt.ColumnInt64(12)),
+		Networks:    animalstore.Networks(stmt.ColumnText(13)),
+		Ban:         animalstore.Ban{Until: animalstore.AtMilli(stmt.ColumnInt64(14)), Level: stmt.ColumnInt64(15)},
 
-		SecretExpiresAt: animalstore.AtMilli(stmt.ColumnInt64(14)),
+		SecretExpiresAt: animalstore.AtMilli(stmt.ColumnInt64(16)),
 	}, nil
 }

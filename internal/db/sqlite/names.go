@@ -10,13 +10,33 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// listPetsByName reads the pets to examine, from the index alone: first the remaining ones
-// with the folded name ?1, then those with later names. These are two queries, because for
-// (folded_name, id) > (?1, ?2) SQLite would begin with the first of many equal names.
+// insertNameEntries adds the entries of a pet's name.
+func insertNameEntries(c *sqlite.Conn, pet *animalstore.Pet) error {
+	for _, e := range db.NameEntries(pet.Name) {
+		if err := execute(c, "insert entry of name", "INSERT INTO name_entries (entry, pet_id, shared) VALUES (?, ?, ?)", e.Text, pet.ID, e.Shared); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteNameEntries removes the entries of a pet's name.
+func deleteNameEntries(c *sqlite.Conn, pet *animalstore.Pet) error {
+	for _, e := range db.NameEntries(pet.Name) {
+		if err := execute(c, "delete entry of name", "DELETE FROM name_entries WHERE entry = ? AND pet_id = ?", e.Text, pet.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listPetsByName reads the entries to examine with their pets: first the remaining ones
+// that equal ?1, then the later ones. These are two queries, because for
+// (entry, pet_id) > (?1, ?2) SQLite would begin with the first of many equal entries.
 const (
-	listPetsByName = "SELECT * FROM (" + nameColumns + "folded_name = ?1 AND id > ?2 ORDER BY id LIMIT +?4) UNION ALL " +
-		"SELECT * FROM (" + nameColumns + "folded_name > ?1 AND folded_name < ?3 ORDER BY folded_name, id LIMIT +?4) LIMIT +?4"
-	nameColumns = "SELECT " + petColumns + ", folded_name FROM pets WHERE "
+	listPetsByName = "SELECT * FROM (" + nameColumns + "entry = ?1 AND pet_id > ?2 ORDER BY pet_id LIMIT +?4) UNION ALL " +
+		"SELECT * FROM (" + nameColumns + "entry > ?1 AND entry < ?3 ORDER BY entry, pet_id LIMIT +?4) LIMIT +?4"
+	nameColumns = "SELECT " + petColumns + ", entry, shared FROM name_entries CROSS JOIN pets ON id = pet_id WHERE "
 )
 
 // errPageFull stops reading rows.
@@ -38,7 +58,7 @@ func selectPetsByName(c *sqlite.Conn, q db.NameQuery) (pets []animalstore.Pet, n
 	err = selectEach(c, "select pets by name", func(stmt *sqlite.Stmt) error {
 		read++
 		status := db.FromStored(animalstore.PetStatuses, stmt.ColumnInt64(2))
-		switch matches := q.Matches(stmt.ColumnInt64(1), status); {
+		switch matches := q.Lists(stmt.ColumnInt64(5)) && q.Matches(stmt.ColumnInt64(1), status); {
 		case matches && len(pets) == q.Limit:
 			next = &last
 			return errPageFull
@@ -47,13 +67,13 @@ func selectPetsByName(c *sqlite.Conn, q db.NameQuery) (pets []animalstore.Pet, n
 			if err != nil {
 				return err
 			}
-			pets, last = append(pets, pet), db.NamePosition{Folded: stmt.ColumnText(4), ID: pet.ID}
+			pets, last = append(pets, pet), db.NamePosition{Entry: stmt.ColumnText(4), ID: pet.ID}
 		}
 		if read == db.MaxNamesRead {
-			next = &db.NamePosition{Folded: stmt.ColumnText(4), ID: stmt.ColumnInt64(0)}
+			next = &db.NamePosition{Entry: stmt.ColumnText(4), ID: stmt.ColumnInt64(0)}
 		}
 		return nil
-	}, listPetsByName, start.Folded, start.ID, q.End(), db.MaxNamesRead)
+	}, listPetsByName, start.Entry, start.ID, q.End(), db.MaxNamesRead)
 	if err != nil && !errors.Is(err, errPageFull) {
 		return nil, nil, err
 	}

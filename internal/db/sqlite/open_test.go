@@ -73,6 +73,20 @@ func TestOpenLeavesOtherFilesAlone(t *testing.T) {
 	}
 }
 
+// TestOpenRefusesDevelopmentVersions: a file whose tables have changed in place since is
+// refused and not changed.
+func TestOpenRefusesDevelopmentVersions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	script(t, path, fmt.Sprintf("PRAGMA application_id = %d; CREATE TABLE pets (id)", schema.AppID^1))
+	before := readFile(t, path)
+	if d, err := Open(t.Context(), path, Options{}); !errors.Is(err, db.ErrDevelopment) {
+		t.Errorf("got %v, %v, want ErrDevelopment", d, err)
+	}
+	if !bytes.Equal(readFile(t, path), before) {
+		t.Error("the file was changed")
+	}
+}
+
 // TestOpenAfterStartCutOff: the very first start uses a rollback journal. If it is
 // killed, the next start has to roll back.
 func TestOpenAfterStartCutOff(t *testing.T) {

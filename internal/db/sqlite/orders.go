@@ -11,33 +11,33 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-const orderColumns = "id, pet_id, status, created_at, updated_at"
+const orderColumns = "id, pet_id, status, reference, note, created_at, updated_at"
 
 // PlaceOrder implements [db.DB].
-func (d *DB) PlaceOrder(ctx context.Context, petID int64, at animalstore.Time, idempotency *db.Idempotency) (animalstore.Order, bool, error) {
+func (d *DB) PlaceOrder(ctx context.Context, in animalstore.NewOrder, at animalstore.Time, idempotency *db.Idempotency) (animalstore.Order, bool, error) {
 	by := db.OriginOf(ctx)
 	placed, err := resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (replayable[animalstore.Order], error) {
-		return writeOrReplay(c, idempotency, func() (animalstore.Order, error) { return insertOrder(c, by, petID, at) })
+		return writeOrReplay(c, idempotency, func() (animalstore.Order, error) { return insertOrder(c, by, in, at) })
 	})
 	return placed.result, placed.replayed, err
 }
 
 // insertOrder inserts an order with its event, and changes the status of its pet.
-func insertOrder(c *sqlite.Conn, by db.Origin, petID int64, at animalstore.Time) (order animalstore.Order, err error) {
-	pet, err := selectPet(c, petID)
+func insertOrder(c *sqlite.Conn, by db.Origin, in animalstore.NewOrder, at animalstore.Time) (order animalstore.Order, err error) {
+	pet, err := selectPet(c, in.PetID)
 	if err != nil {
 		return order, err
 	}
-	if order, err = db.NewOrder(&pet, at); err != nil {
+	if order, err = db.NewOrder(in, &pet, at); err != nil {
 		return order, err
 	}
-	err = execute(c, "insert order", "INSERT INTO orders (pet_id, status, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)",
-		petID, db.StoredIndex(animalstore.OrderStatuses, order.Status), at.Milli())
+	err = execute(c, "insert order", "INSERT INTO orders (pet_id, status, reference, note, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+		pet.ID, db.StoredIndex(animalstore.OrderStatuses, order.Status), string(order.Reference), string(order.Note), at.Milli())
 	if err != nil {
 		return order, err
 	}
 	order.ID = c.LastInsertRowID()
-	if err := insertEvent(c, by, animalstore.OrderCreated, order.ID, db.EventData(&order)); err != nil {
+	if err := insertPetEvent(c, by, animalstore.OrderCreated, order.ID, pet.ID, db.EventData(&order)); err != nil {
 		return order, err
 	}
 	return order, updatePetStatus(c, by, &pet)
@@ -49,7 +49,7 @@ func updatePetStatus(c *sqlite.Conn, by db.Origin, pet *animalstore.Pet) error {
 	if err != nil {
 		return err
 	}
-	return insertEvent(c, by, animalstore.PetUpdated, pet.ID, db.EventData(pet))
+	return insertPetEvent(c, by, animalstore.PetUpdated, pet.ID, pet.ID, db.EventData(pet))
 }
 
 // Order implements [db.DB].
@@ -74,12 +74,12 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 		if err := change(&order); err != nil || order == before {
 			return order, err
 		}
-		err = execute(c, "update order", "UPDATE orders SET status = ?, updated_at = ? WHERE id = ?",
-			db.StoredIndex(animalstore.OrderStatuses, order.Status), order.UpdatedAt.Milli(), id)
+		err = execute(c, "update order", "UPDATE orders SET status = ?, reference = ?, note = ?, updated_at = ? WHERE id = ?",
+			db.StoredIndex(animalstore.OrderStatuses, order.Status), string(order.Reference), string(order.Note), order.UpdatedAt.Milli(), id)
 		if err != nil {
 			return order, err
 		}
-		if err := insertEvent(c, by, animalstore.OrderUpdated, id, db.EventData(order)); err != nil {
+		if err := insertPetEvent(c, by, animalstore.OrderUpdated, id, order.PetID, db.EventData(order)); err != nil || order.Status == before.Status {
 			return order, err
 		}
 		pet, err := selectPet(c, order.PetID)
@@ -101,26 +101,29 @@ func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
 	return found != 0, err
 }
 
-// ?1 is the upper bound of ids, ?2 the limit, ?3 and ?4 the values of the filters.
-var (
-	listOrders         = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
-	listOrdersByStatus = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"
-	listOrdersByBoth   = "SELECT " + orderColumns + " FROM orders WHERE id < ?1 AND status = ?3 AND pet_id = ?4 ORDER BY id DESC LIMIT +?2"
-	listOrdersByPet    = mergeStatuses(len(animalstore.OrderStatuses), "SELECT "+orderColumns+" FROM orders WHERE id < ?1 AND pet_id = ?3 AND status = %d ORDER BY id DESC LIMIT +?2")
-)
-
-// orderListQuery returns the statement for q and its arguments.
+// orderListQuery returns the statement for q and its arguments: ?1 is the id that the page
+// begins after, ?2 the limit, then come the values of the filters. Statuses are part of the
+// text, because there are few.
 func orderListQuery(q db.OrderQuery) (query string, args []any) {
-	args = []any{db.UpperBound(q.Before), q.Limit}
-	switch {
-	case q.PetID != 0 && q.Status != "":
-		return listOrdersByBoth, append(args, db.StoredIndex(animalstore.OrderStatuses, q.Status), q.PetID)
-	case q.PetID != 0:
-		return listOrdersByPet, append(args, q.PetID)
-	case q.Status != "":
-		return listOrdersByStatus, append(args, db.StoredIndex(animalstore.OrderStatuses, q.Status))
+	where, direction := "id < ?1", "DESC"
+	args = []any{db.UpperBound(q.After), q.Limit}
+	if q.Oldest {
+		where, direction, args[0] = "id > ?1", "ASC", q.After
 	}
-	return listOrders, args
+	if q.PetID != 0 {
+		args = append(args, q.PetID)
+		where += fmt.Sprintf(" AND pet_id = ?%d", len(args))
+	}
+	if q.Reference != "" {
+		args = append(args, string(q.Reference))
+		where += fmt.Sprintf(" AND reference = ?%d AND reference <> ''", len(args)) // the indexes have no empty ones
+	}
+	end := " ORDER BY id " + direction + " LIMIT +?2"
+	query = "SELECT " + orderColumns + " FROM orders WHERE " + where
+	if statuses := q.SQLStatuses(); len(statuses) > 0 {
+		return mergeStatuses(statuses, query+" AND status = %d"+end, end), args
+	}
+	return query + end, args
 }
 
 // Orders implements [db.DB].
@@ -136,8 +139,10 @@ func scanOrder(stmt *sqlite.Stmt) (animalstore.Order, error) {
 		ID:        stmt.ColumnInt64(0),
 		PetID:     stmt.ColumnInt64(1),
 		Status:    db.FromStored(animalstore.OrderStatuses, stmt.ColumnInt64(2)),
-		CreatedAt: animalstore.AtMilli(stmt.ColumnInt64(3)),
-		UpdatedAt: animalstore.AtMilli(stmt.ColumnInt64(4)),
+		Reference: animalstore.OptionalText(stmt.ColumnText(3)),
+		Note:      animalstore.OptionalText(stmt.ColumnText(4)),
+		CreatedAt: animalstore.AtMilli(stmt.ColumnInt64(5)),
+		UpdatedAt: animalstore.AtMilli(stmt.ColumnInt64(6)),
 	}
 	if order.ID <= 0 || order.Status == "" { // it can't have been stored like this
 		return order, fmt.Errorf("%w: order %d", errDamagedRow, order.ID)

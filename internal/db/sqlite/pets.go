@@ -28,16 +28,37 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *d
 	return created.result, created.replayed, err
 }
 
+// CreatePets implements [db.DB].
+func (d *DB) CreatePets(ctx context.Context, pets []animalstore.NewPet, idempotency *db.Idempotency) ([]animalstore.Pet, bool, error) {
+	by := db.OriginOf(ctx)
+	created, err := resultOf(ctx, d.writer.doWithoutSavepoint, func(c *sqlite.Conn) (replayable[[]animalstore.Pet], error) {
+		return writeOrReplay(c, idempotency, func() ([]animalstore.Pet, error) {
+			all := make([]animalstore.Pet, len(pets))
+			for i, p := range pets {
+				var err error
+				if all[i], err = insertPet(c, by, p); err != nil {
+					return nil, err
+				}
+			}
+			return all, nil
+		})
+	})
+	return created.result, created.replayed, err
+}
+
 // insertPet inserts a pet with its event, and its category unless it exists.
 func insertPet(c *sqlite.Conn, by db.Origin, p animalstore.NewPet) (animalstore.Pet, error) {
 	pet := p.Pet()
-	err := execute(c, "insert pet", "INSERT INTO pets (name, category_id, status, folded_name) VALUES (?, ?, ?, ?)",
-		pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name))
+	err := execute(c, "insert pet", "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)",
+		pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status))
 	if err != nil {
 		return pet, err
 	}
 	pet.ID = c.LastInsertRowID()
-	if err := insertEvent(c, by, animalstore.PetCreated, pet.ID, db.EventData(&pet)); err != nil {
+	if err := insertNameEntries(c, &pet); err != nil {
+		return pet, err
+	}
+	if err := insertPetEvent(c, by, animalstore.PetCreated, pet.ID, pet.ID, db.EventData(&pet)); err != nil {
 		return pet, err
 	}
 	return pet, ensureCategory(c, by, pet.CategoryID)
@@ -69,12 +90,20 @@ func (d *DB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.P
 		if err := change(&pet, ordered); err != nil || pet == before {
 			return pet, err
 		}
-		err = execute(c, "update pet", "UPDATE pets SET name = ?, category_id = ?, status = ?, folded_name = ? WHERE id = ?",
-			pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), db.FoldName(pet.Name), id)
+		err = execute(c, "update pet", "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?",
+			pet.Name, pet.CategoryID, db.StoredIndex(animalstore.PetStatuses, pet.Status), id)
 		if err != nil {
 			return pet, err
 		}
-		if err := insertEvent(c, by, animalstore.PetUpdated, id, db.EventData(&pet)); err != nil {
+		if pet.Name != before.Name {
+			if err := deleteNameEntries(c, &before); err != nil {
+				return pet, err
+			}
+			if err := insertNameEntries(c, &pet); err != nil {
+				return pet, err
+			}
+		}
+		if err := insertPetEvent(c, by, animalstore.PetUpdated, id, id, db.EventData(&pet)); err != nil {
 			return pet, err
 		}
 		return pet, ensureCategory(c, by, pet.CategoryID)
@@ -99,10 +128,13 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 		if err := deletePhotosOf(c, by, id); err != nil {
 			return err
 		}
+		if err := deleteNameEntries(c, &pet); err != nil {
+			return err
+		}
 		if err := execute(c, "delete pet", "DELETE FROM pets WHERE id = ?", id); err != nil {
 			return err
 		}
-		return insertEvent(c, by, animalstore.PetDeleted, id, db.EventData(&pet))
+		return insertPetEvent(c, by, animalstore.PetDeleted, id, id, db.EventData(&pet))
 	})
 }
 
@@ -113,19 +145,24 @@ var (
 	listPets           = "SELECT " + petColumns + " FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
 	listPetsByStatus   = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"
 	listPetsByBoth     = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 AND category_id = ?4 ORDER BY id DESC LIMIT +?2"
-	listPetsByCategory = mergeStatuses(len(animalstore.PetStatuses), "SELECT "+petColumns+" FROM pets WHERE id < ?1 AND category_id = ?3 AND status = %d ORDER BY id DESC LIMIT +?2")
+	listPetsByCategory = mergeStatuses(db.StoredIndexes(animalstore.PetStatuses), "SELECT "+petColumns+" FROM pets WHERE id < ?1 AND category_id = ?3 AND status = %d"+newestFirst, newestFirst)
 	listPetsByID       = "SELECT " + petColumns + ` FROM pets WHERE id < ?1 AND id IN (SELECT value FROM json_each(?5))
 		AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR category_id = ?4) ORDER BY id DESC LIMIT +?2`
 )
 
-// mergeStatuses merges the lists of all statuses into one. Each is read from an index
-// that starts with the status, and only up to the limit.
-func mergeStatuses(n int, query string) string {
-	parts := make([]string, n)
-	for status := range n {
-		parts[status] = "SELECT * FROM (" + fmt.Sprintf(query, status) + ")"
+const newestFirst = " ORDER BY id DESC LIMIT +?2"
+
+// mergeStatuses merges the lists of some statuses into one, which ends with the clause end.
+// Each is read from an index that is sorted by status and id, and only up to the limit.
+func mergeStatuses(statuses []int64, query, end string) string {
+	if len(statuses) == 1 {
+		return fmt.Sprintf(query, statuses[0])
 	}
-	return strings.Join(parts, " UNION ALL ") + " ORDER BY id DESC LIMIT +?2"
+	parts := make([]string, len(statuses))
+	for i, status := range statuses {
+		parts[i] = "SELECT * FROM (" + fmt.Sprintf(query, status) + ")"
+	}
+	return strings.Join(parts, " UNION ALL ") + end
 }
 
 // jsonArray is the parameter of json_each.

@@ -22,7 +22,7 @@ func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempoten
 			if photo, err = insertPhoto(c, &p); err != nil {
 				return photo, err
 			}
-			return photo, insertEvent(c, by, animalstore.PhotoCreated, photo.ID, db.EventData(&photo))
+			return photo, insertPetEvent(c, by, animalstore.PhotoCreated, photo.ID, photo.PetID, db.EventData(&photo))
 		})
 	})
 	return added.result, added.replayed, err
@@ -38,7 +38,7 @@ func checkPhotoLimits(c *sqlite.Conn, p *db.NewPhoto, limit int64) error {
 	if err != nil {
 		return err
 	}
-	if err := db.CheckPhotoCount(p.PetID, count); err != nil {
+	if err := db.CheckPhotoCount(count); err != nil {
 		return err
 	}
 	total, err := selectInt(c, "select total of photos", "SELECT bytes FROM photo_total")
@@ -148,7 +148,7 @@ func deletePhoto(c *sqlite.Conn, by db.Origin, photo animalstore.Photo) error {
 	if err := addToTotal(c, -photo.Bytes-thumbnail); err != nil {
 		return err
 	}
-	return insertEvent(c, by, animalstore.PhotoDeleted, photo.ID, db.EventData(photo))
+	return insertPetEvent(c, by, animalstore.PhotoDeleted, photo.ID, photo.PetID, db.EventData(photo))
 }
 
 // Image implements [db.DB].

@@ -71,32 +71,75 @@ func TestReadsUseTheirIndex(t *testing.T) {
 	d := newStore(t)
 	const (
 		petsByCategory = "SEARCH pets USING COVERING INDEX pets_by_category (category_id=? AND status=? AND id<?)"
-		ordersByPet    = "SEARCH orders USING COVERING INDEX orders_by_pet (pet_id=? AND status=? AND id<?)"
-		petsByName     = "SEARCH pets USING COVERING INDEX pets_by_name "
+		petsByName     = "SEARCH name_entries USING PRIMARY KEY "
+		petOfEntry     = "SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"
 		events         = "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"
+		eventsOfPet    = "SEARCH events USING INDEX events_by_pet (pet_id=? AND rowid>? AND rowid<?)"
 		eventsOfOne    = "SEARCH events USING INDEX events_by_subject (subject_id=? AND rowid>? AND rowid<?)"
+		failures       = "SEARCH failures USING INDEX failures_by_"
+		oldestFailure  = "SEARCH failures USING COVERING INDEX failures_by_time (time<?)"
 		merge          = "USE TEMP B-TREE FOR ORDER BY" // of pages that are limited each
 	)
 	for query, want := range map[string][]string{
-		listPets:            {"SEARCH pets USING INTEGER PRIMARY KEY (rowid<?)"},
-		listPetsByStatus:    {"SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id<?)"},
-		listPetsByBoth:      {petsByCategory},
-		listPetsByID:        {"SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"},
-		listPetsByCategory:  slices.Repeat([]string{petsByCategory, merge}, 3),
-		listPetsByName:      {petsByName + "(folded_name=? AND id>?)", petsByName + "(folded_name>? AND folded_name<?)"},
-		listOrders:          {"SEARCH orders USING INTEGER PRIMARY KEY (rowid<?)"},
-		listOrdersByStatus:  {"SEARCH orders USING COVERING INDEX orders_by_status (status=? AND id<?)"},
-		listOrdersByBoth:    {ordersByPet},
-		listOrdersByPet:     slices.Repeat([]string{ordersByPet, merge}, 4),
-		listEvents:          {events},
-		eventsBefore:        {events},
-		listEventsBySubject: {eventsOfOne},
-		subjectEventsBefore: {eventsOfOne},
-		countPets:           slices.Repeat([]string{"SEARCH pets USING COVERING INDEX pets_by_status (status=?)"}, 3),
-		countPetsOfCategory: slices.Repeat([]string{"SEARCH pets USING COVERING INDEX pets_by_category (category_id=? AND status=?)"}, 3),
+		listPets:                                 {"SEARCH pets USING INTEGER PRIMARY KEY (rowid<?)"},
+		listPetsByStatus:                         {"SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id<?)"},
+		listPetsByBoth:                           {petsByCategory},
+		listPetsByID:                             {"SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"},
+		listPetsByCategory:                       slices.Repeat([]string{petsByCategory, merge}, 3),
+		listPetsByName:                           {petsByName + "(entry=? AND pet_id>?)", petOfEntry, petsByName + "(entry>? AND entry<?)", petOfEntry},
+		eventListQuery(&db.EventFilter{}, false): {events},
+		eventListQuery(&db.EventFilter{}, true):  {events},
+		eventListQuery(&db.EventFilter{PetID: 7}, false):    {eventsOfPet},
+		eventListQuery(&db.EventFilter{PetID: 7}, true):     {eventsOfPet},
+		eventListQuery(&db.EventFilter{HasID: true}, false): {eventsOfOne},
+		eventListQuery(&db.EventFilter{HasID: true}, true):  {eventsOfOne},
+		countPets:             slices.Repeat([]string{"SEARCH pets USING COVERING INDEX pets_by_status (status=?)"}, 3),
+		countPetsOfCategory:   slices.Repeat([]string{"SEARCH pets USING COVERING INDEX pets_by_category (category_id=? AND status=?)"}, 3),
+		listFailures:          {"SEARCH failures USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", oldestFailure},
+		listFailuresByKey:     {failures + "key (key_id=? AND rowid>? AND rowid<?)", oldestFailure},
+		listFailuresByCode:    {failures + "code (code=? AND rowid>? AND rowid<?)", oldestFailure},
+		listFailuresByRequest: {failures + "request (request_id=? AND rowid>? AND rowid<?)", oldestFailure},
 	} {
 		if got := plan(t, d, query); !slices.Equal(got, want) {
 			t.Errorf("%s\nreads %q\nwant  %q", query, got, want)
+		}
+	}
+}
+
+// TestOrderListsUseTheirIndex is the same for each combination of an order list's filters.
+func TestOrderListsUseTheirIndex(t *testing.T) {
+	d := newStore(t)
+	two := animalstore.OrderStatuses[:2]
+	for _, test := range []struct {
+		q       db.OrderQuery
+		want    string
+		repeats int // 0: the list isn't merged from one list for each status
+	}{
+		{db.OrderQuery{}, "INTEGER PRIMARY KEY (", 0},
+		{db.OrderQuery{Statuses: animalstore.OrderStatuses}, "INTEGER PRIMARY KEY (", 0},
+		{db.OrderQuery{Statuses: two[:1]}, "INDEX orders_by_status (status=? AND ", 0},
+		{db.OrderQuery{Statuses: two}, "INDEX orders_by_status (status=? AND ", 2},
+		{db.OrderQuery{PetID: 7}, "INDEX orders_by_pet (pet_id=? AND status=? AND ", 4},
+		{db.OrderQuery{PetID: 7, Statuses: two[:1]}, "INDEX orders_by_pet (pet_id=? AND status=? AND ", 0},
+		{db.OrderQuery{Reference: "a"}, "INDEX orders_by_reference (reference=? AND status=? AND ", 4},
+		{db.OrderQuery{Reference: "a", Statuses: two}, "INDEX orders_by_reference (reference=? AND status=? AND ", 2},
+		{db.OrderQuery{PetID: 7, Reference: "a"}, "INDEX orders_by_pet_reference (pet_id=? AND reference=? AND status=? AND ", 4},
+		{db.OrderQuery{PetID: 7, Reference: "a", Statuses: two[:1]}, "INDEX orders_by_pet_reference (pet_id=? AND reference=? AND status=? AND ", 0},
+	} {
+		for _, oldest := range []bool{false, true} {
+			test.q.Oldest, test.q.Limit = oldest, 20
+			bound := map[bool]string{false: "id<?)", true: "id>?)"}[oldest]
+			if strings.HasPrefix(test.want, "INTEGER") {
+				bound = "row" + bound
+			}
+			want := []string{"SEARCH orders USING " + test.want + bound}
+			if test.repeats > 0 {
+				want = slices.Repeat(append(want, "USE TEMP B-TREE FOR ORDER BY"), test.repeats) // merges limited lists
+			}
+			query, _ := orderListQuery(test.q)
+			if got := plan(t, d, query); !slices.Equal(got, want) {
+				t.Errorf("%s\nreads %q\nwant  %q", query, got, want)
+			}
 		}
 	}
 }
@@ -108,7 +151,7 @@ func TestWritesUseTheirIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := d.PlaceOrder(t.Context(), pet.ID, animalstore.AtMilli(1), nil); err != nil {
+	if _, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID}, animalstore.AtMilli(1), nil); err != nil {
 		t.Fatal(err)
 	}
 	change := func(p *animalstore.Pet, ordered bool) error { p.Name = "Max"; return nil }
@@ -122,6 +165,12 @@ func TestWritesUseTheirIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := d.DropIdempotencyRecords(t.Context(), animalstore.AtMilli(1), 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.AddFailures(t.Context(), make([]animalstore.Failure, 1), db.FailureLimits{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.DropFailures(t.Context(), animalstore.AtMilli(1), 5); err != nil {
 		t.Fatal(err)
 	}
 	var written []string

@@ -1,12 +1,19 @@
 -- Ids are never reused, not even after a row is deleted: AUTOINCREMENT.
 -- Times are Unix milliseconds; 0 means never.
 
+-- Tells this store's backups from those of other stores. A restored store gets a new id.
+CREATE TABLE store_id (
+  id    INTEGER PRIMARY KEY CHECK (id = 1),
+  value TEXT NOT NULL -- 12 hexadecimal digits
+) STRICT;
+
+INSERT INTO store_id VALUES (1, lower(hex(randomblob(6))));
+
 CREATE TABLE pets (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
   name        TEXT    NOT NULL,
   category_id INTEGER NOT NULL,
-  status      INTEGER NOT NULL CHECK (status BETWEEN 0 AND 2), -- available, pending, sold
-  folded_name TEXT    NOT NULL -- by db.FoldName
+  status      INTEGER NOT NULL CHECK (status BETWEEN 0 AND 2) -- available, pending, sold
 ) STRICT;
 
 -- Contains all columns, so that a filtered page is read from the index alone.
@@ -17,8 +24,13 @@ CREATE INDEX pets_by_status ON pets (status, id, category_id, name);
 -- pets_by_status, because that avoids looking up rows.
 CREATE INDEX pets_by_category ON pets (category_id, status, id, name);
 
--- It contains all columns too, so that a page by name is read from the index alone.
-CREATE INDEX pets_by_name ON pets (folded_name, id, category_id, status, name);
+-- The entries of names, by db.NameEntries, to find pets by them.
+CREATE TABLE name_entries (
+  entry  TEXT    NOT NULL,
+  pet_id INTEGER NOT NULL, -- no foreign key: to check it, every removal would read all entries
+  shared INTEGER NOT NULL,
+  PRIMARY KEY (entry, pet_id)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE photos (
   id              INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -58,14 +70,17 @@ CREATE TABLE orders (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   pet_id     INTEGER NOT NULL, -- no foreign key: an order outlives its pet
   status     INTEGER NOT NULL CHECK (status BETWEEN 0 AND 3), -- placed, approved, delivered, cancelled
+  reference  TEXT    NOT NULL, -- empty: none
+  note       TEXT    NOT NULL, -- empty: none
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
 
--- Both contain all columns, like those of pets: the orders of a rare status would each
--- be on a different page of the table.
-CREATE INDEX orders_by_status ON orders (status, id, pet_id, created_at, updated_at);
-CREATE INDEX orders_by_pet    ON orders (pet_id, status, id, created_at, updated_at);
+-- They don't contain all columns, because notes can be long.
+CREATE INDEX orders_by_status        ON orders (status, id);
+CREATE INDEX orders_by_pet           ON orders (pet_id, status, id);
+CREATE INDEX orders_by_reference     ON orders (reference, status, id) WHERE reference <> '';
+CREATE INDEX orders_by_pet_reference ON orders (pet_id, reference, status, id) WHERE reference <> '';
 
 -- A pet has at most one open order.
 CREATE UNIQUE INDEX orders_open ON orders (pet_id) WHERE status <= 1;
@@ -84,18 +99,20 @@ CREATE TABLE idempotency_records (
 CREATE INDEX idempotency_records_by_age ON idempotency_records (created_at);
 
 CREATE TABLE keys (
-  id          INTEGER PRIMARY KEY AUTOINCREMENT,
-  name        TEXT    NOT NULL,
-  plan        TEXT    NOT NULL,
-  per_minute  INTEGER NOT NULL,
-  per_day     INTEGER NOT NULL,
-  permissions INTEGER NOT NULL, -- bits: 1 read, 2 write, 4 admin
-  environment TEXT    NOT NULL,
-  created_at  INTEGER NOT NULL,
-  expires_at  INTEGER NOT NULL,
-  last_used   INTEGER NOT NULL,
-  revoked_at  INTEGER NOT NULL,
-  unbanned_at INTEGER NOT NULL
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,
+  name         TEXT    NOT NULL,
+  plan         TEXT    NOT NULL,
+  per_minute   INTEGER NOT NULL,
+  per_day      INTEGER NOT NULL,
+  permissions  INTEGER NOT NULL, -- bits: 1 read, 2 write, 4 admin, 8 pets:read, 16 pets:write, 32 orders:read, 64 orders:write
+  environment  TEXT    NOT NULL,
+  created_at   INTEGER NOT NULL,
+  expires_at   INTEGER NOT NULL,
+  networks     TEXT    NOT NULL, -- separated by commas; '' is anywhere
+  last_used    INTEGER NOT NULL,
+  revoked_at   INTEGER NOT NULL,
+  unbanned_at  INTEGER NOT NULL,
+  suspended_at INTEGER NOT NULL
 ) STRICT;
 
 -- Secrets are separate rows, because a rotated key has two for a while.
@@ -120,7 +137,7 @@ INSERT INTO keys_version VALUES (1, hex(randomblob(16)));
 
 -- All columns but last_used, which changes all the time and decides nothing. A new key
 -- comes with a secret.
-CREATE TRIGGER keys_updated AFTER UPDATE OF id, name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, revoked_at, unbanned_at ON keys
+CREATE TRIGGER keys_updated AFTER UPDATE OF id, name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, networks, revoked_at, unbanned_at, suspended_at ON keys
   BEGIN UPDATE keys_version SET version = hex(randomblob(16)); END;
 CREATE TRIGGER keys_deleted AFTER DELETE ON keys
   BEGIN UPDATE keys_version SET version = hex(randomblob(16)); END;
@@ -164,15 +181,17 @@ CREATE TABLE events (
   id         INTEGER PRIMARY KEY,
   type       INTEGER NOT NULL, -- index in animalstore.EventTypes
   subject_id INTEGER NOT NULL, -- of the resource that the type names
+  pet_id     INTEGER NOT NULL, -- of the pet itself, or of the photo's or order's pet; 0: none
   created_at INTEGER NOT NULL,
   key_id     INTEGER NOT NULL, -- who made the change; 0 is the command line, -1 the service
   request_id TEXT    NOT NULL,
   data       TEXT    NOT NULL  -- the resource as JSON
 ) STRICT;
 
--- For the events of one resource; ids are part of every index. Pets get rising ids, so a
--- create adds its entry at the end.
-CREATE INDEX events_by_subject ON events (subject_id);
+-- For the events of a pet with its photos and orders, and of any other resource; ids are
+-- part of every index. Pets get rising ids, so a create adds one entry, at the end.
+CREATE INDEX events_by_pet     ON events (pet_id) WHERE pet_id <> 0;
+CREATE INDEX events_by_subject ON events (subject_id) WHERE type > 2; -- all but pets
 
 CREATE TABLE webhooks (
   id               INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -237,3 +256,32 @@ CREATE TABLE console_forms (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX console_forms_by_age ON console_forms (used_at);
+
+-- Requests that were answered with an error.
+CREATE TABLE failures (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  time        INTEGER NOT NULL,
+  request_id  TEXT    NOT NULL,
+  key_id      INTEGER NOT NULL,
+  method      TEXT    NOT NULL,
+  route       TEXT    NOT NULL, -- '' if the path matched none
+  path        TEXT    NOT NULL,
+  status      INTEGER NOT NULL,
+  code        TEXT    NOT NULL,
+  message     TEXT    NOT NULL,
+  duration_ms INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX failures_by_second ON failures (time / 1000, key_id, code); -- one of each is kept
+CREATE INDEX failures_by_key     ON failures (key_id);
+CREATE INDEX failures_by_code    ON failures (code);
+CREATE INDEX failures_by_request ON failures (request_id);
+CREATE INDEX failures_by_time    ON failures (time);
+
+-- How many rows failures has, because counting a million takes long.
+CREATE TABLE failure_total (
+  id     INTEGER PRIMARY KEY CHECK (id = 1),
+  stored INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO failure_total VALUES (1, 0);

@@ -18,7 +18,7 @@ func scanWebhook(stmt *sqlite.Stmt) (animalstore.Webhook, error) {
 		Types:           animalstore.EventPatterns(stmt.ColumnText(2)),
 		Description:     stmt.ColumnText(3),
 		State:           db.FromStored(animalstore.WebhookStates, stmt.ColumnInt64(4)),
-		DisabledReason:  animalstore.Reason(stmt.ColumnText(5)),
+		DisabledReason:  animalstore.OptionalText(stmt.ColumnText(5)),
 		CreatedAt:       animalstore.AtMilli(stmt.ColumnInt64(6)),
 		LastDeliveredAt: animalstore.AtMilli(stmt.ColumnInt64(7)),
 		LastFailedAt:    animalstore.AtMilli(stmt.ColumnInt64(8)),
@@ -164,9 +164,10 @@ func (d *DB) WebhookStats(ctx context.Context, now animalstore.Time) (stats db.W
 	err = d.read(ctx, func(c *sqlite.Conn) error {
 		stats = db.WebhookStats{}
 		return selectEach(c, "select statistics of webhooks", func(stmt *sqlite.Stmt) error {
-			stats.Add(stmt.ColumnInt64(0), stmt.ColumnInt64(1), now)
+			stats.Add(stmt.ColumnInt64(0), stmt.ColumnInt64(1), stmt.ColumnInt64(2), now)
 			return nil
-		}, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+`), 0) FROM webhooks`)
+		}, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+`), 0),
+			(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+` LIMIT ?1)) FROM webhooks`, db.MaxCounted)
 	})
 	return stats, err
 }

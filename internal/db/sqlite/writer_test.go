@@ -46,7 +46,7 @@ func queued(t *testing.T, d *DB, n int) {
 
 func insertNamed(name string, status int) func(*sqlite.Conn) error {
 	return func(c *sqlite.Conn) error {
-		return sqlitex.Execute(c, "INSERT INTO pets (name, category_id, status, folded_name) VALUES (?1, 1, ?2, ?1)", &sqlitex.ExecOptions{Args: []any{name, status}})
+		return sqlitex.Execute(c, "INSERT INTO pets (name, category_id, status) VALUES (?1, 1, ?2)", &sqlitex.ExecOptions{Args: []any{name, status}})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -20,11 +21,21 @@ var Checks = []db.Check{
 		SELECT 'order ' || id FROM orders WHERE id < 1 UNION ALL
 		SELECT 'key ' || id FROM keys WHERE id < 1`},
 	{Rule: "every pet has a name", Query: `SELECT 'pet ' || id FROM pets WHERE length(name) NOT BETWEEN 1 AND 1024`},
-	{Rule: "every pet can be found by its name", Query: `SELECT id, name, folded_name FROM pets`, Find: func(row []any) string {
-		if row[2] == db.FoldName(row[1].(string)) {
+	{Rule: "every pet can be found by its name", Query: `
+		SELECT id, name, coalesce(entries, 0) FROM pets LEFT JOIN (
+			SELECT pet_id, count(*) AS entries FROM name_entries GROUP BY pet_id) AS found ON pet_id = id`, Find: func(row []any) string {
+		if row[2] == int64(len(db.NameEntries(row[1].(string)))) {
 			return ""
 		}
 		return fmt.Sprintf("pet %d", row[0])
+	}},
+	{Rule: "every entry of a name is one of its pet's name", Query: `
+		SELECT entry, pet_id, shared, coalesce(name, '') FROM name_entries LEFT JOIN pets ON id = pet_id`, Find: func(row []any) string {
+		entries := db.NameEntries(row[3].(string))
+		if slices.ContainsFunc(entries, func(e db.NameEntry) bool { return e.Text == row[0] && int64(e.Shared) == row[2] }) {
+			return ""
+		}
+		return fmt.Sprintf("an entry of pet %d", row[1])
 	}},
 	{Rule: "every pet's category exists", Query: `
 		SELECT 'pet ' || p.id || ' is of category ' || p.category_id
@@ -62,9 +73,16 @@ var Checks = []db.Check{
 	{Rule: "a pet that was delivered is sold or gone", Query: `
 		SELECT 'pet ' || o.pet_id || ' was delivered by order ' || o.id
 		FROM orders o JOIN pets p ON p.id = o.pet_id WHERE o.status = 2 AND p.status <> 2`},
-	{Rule: "every key has a known plan and environment, limits and permissions", Query: `
+	{Rule: "every key has a known plan and environment, limits and permissions", Query: fmt.Sprintf(`
 		SELECT 'key ' || id FROM keys WHERE plan NOT IN ('free', 'pro', 'business', 'enterprise') OR environment NOT IN ('production', 'staging')
-			OR per_minute < 1 OR per_day < 1 OR permissions NOT BETWEEN 1 AND 7`},
+			OR per_minute < 1 OR per_day < 1 OR permissions NOT BETWEEN 1 AND %d`, animalstore.AllPermissions)},
+	{Rule: "every key has valid networks", Query: `SELECT id, networks FROM keys`, Find: func(row []any) string {
+		stored := animalstore.Networks(row[1].(string))
+		if valid, err := animalstore.NewNetworks(stored.List()); err == nil && valid == stored {
+			return ""
+		}
+		return fmt.Sprintf("key %d", row[0])
+	}},
 	{Rule: "every secret, usage and limit belongs to a key", Query: `
 		SELECT 'a secret of key ' || s.key_id FROM key_secrets s LEFT JOIN keys k ON k.id = s.key_id WHERE k.id IS NULL UNION ALL
 		SELECT 'usage of key ' || u.key_id FROM usage u LEFT JOIN keys k ON k.id = u.key_id WHERE k.id IS NULL UNION ALL
@@ -75,6 +93,14 @@ var Checks = []db.Check{
 	{Rule: "every idempotency record has its result", Query: `SELECT 'idempotency record ' || token || ' of key ' || key_id FROM idempotency_records WHERE result = ''`},
 	{Rule: "every event has a known type", Query: fmt.Sprintf(`SELECT 'event ' || id || ' has type ' || type FROM events WHERE type NOT BETWEEN 0 AND %d`, len(animalstore.EventTypes)-1)},
 	{Rule: "every event has a known actor", Query: fmt.Sprintf(`SELECT 'event ' || id || ' is by key ' || key_id FROM events WHERE key_id < %d`, db.Service.KeyID)},
+	{Rule: "every event is listed with its pet", Query: `
+		SELECT id, type, pet_id, subject_id, data FROM events`, Find: func(row []any) string {
+		event := db.StoredEvent{Type: row[1].(int64), SubjectID: row[3].(int64), Data: []byte(row[4].(string))}
+		if e := event.Event(); e.PetID() == row[2] {
+			return ""
+		}
+		return fmt.Sprintf("event %d is listed with pet %d", row[0], row[2])
+	}},
 	{Rule: "no event is missing", Query: `
 		SELECT 'events ' || min(id) || ' to ' || max(id) || ' should be ' || (max(id) - min(id) + 1) || ', but are ' || count(*)
 		FROM events HAVING max(id) - min(id) + 1 <> count(*) OR min(id) < 1`},

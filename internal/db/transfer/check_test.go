@@ -38,17 +38,22 @@ var damages = []struct{ rule, statements, names string }{
 	{"every part of an image belongs to a photo", "DELETE FROM photos WHERE id = 2", "photo 2"},
 	{"the size of all photos is known", "UPDATE photo_total SET bytes = 4711", "4711"},
 	{"every pet has a name", "UPDATE pets SET name = '' WHERE id = 9", "pet 9"},
-	{"every pet can be found by its name", "UPDATE pets SET folded_name = 'x' WHERE id = 9", "pet 9"},
+	{"every pet can be found by its name", "DELETE FROM name_entries WHERE pet_id = 8", "pet 8"},
+	{"every entry of a name is one of its pet's name", "UPDATE name_entries SET entry = 'x' WHERE pet_id = 7", "an entry of pet 7"},
+	{"every entry of a name is one of its pet's name", "UPDATE name_entries SET shared = 7 WHERE pet_id = 6", "an entry of pet 6"},
+	{"every entry of a name is one of its pet's name", "INSERT INTO name_entries VALUES ('x', 4712, 0)", "an entry of pet 4712"},
 	{"every pet's category exists", "DELETE FROM categories WHERE id = 0", "pet 8"},
 	{"a pet with an open order exists and is pending", "UPDATE pets SET status = 0 WHERE id = 1", "pet 1"},
 	{"a pet with an open order exists and is pending", "DELETE FROM pets WHERE id = 2", "pet 2"},
-	{"a pet has at most one open order", "INSERT INTO orders (id, pet_id, status, created_at, updated_at) VALUES (1900, 1, 0, 1, 1)", "pet 1"},
+	{"a pet has at most one open order", "INSERT INTO orders (id, pet_id, status, reference, note, created_at, updated_at) VALUES (1900, 1, 0, '', '', 1, 1)", "pet 1"},
 	{"a pet that was delivered is sold or gone", "UPDATE pets SET status = 0 WHERE id = 3", "pet 3"},
 	{"every key has a known plan and environment, limits and permissions", "UPDATE keys SET plan = 'gold' WHERE id = 2", "key 2"},
 	{"every key has a known plan and environment, limits and permissions", "UPDATE keys SET environment = '' WHERE id = 2", "key 2"},
 	{"every key has a known plan and environment, limits and permissions", "UPDATE keys SET per_minute = 0 WHERE id = 2", "key 2"},
 	{"every key has a known plan and environment, limits and permissions", "UPDATE keys SET per_day = -1 WHERE id = 2", "key 2"},
-	{"every key has a known plan and environment, limits and permissions", "UPDATE keys SET permissions = 8 WHERE id = 2", "key 2"},
+	{"every key has a known plan and environment, limits and permissions", "UPDATE keys SET permissions = 128 WHERE id = 2", "key 2"},
+	{"every key has valid networks", "UPDATE keys SET networks = '203.0.113.7/24' WHERE id = 2", "key 2"},
+	{"every key has valid networks", "UPDATE keys SET networks = '203.0.113.7' WHERE id = 2", "key 2"},
 	{"every secret, usage and limit belongs to a key", "UPDATE key_secrets SET key_id = 50 WHERE key_id = 3", "key 50"},
 	{"every secret, usage and limit belongs to a key", "UPDATE usage SET key_id = 50 WHERE key_id = 2", "key 50"},
 	{"every secret, usage and limit belongs to a key", "UPDATE limit_states SET key_id = 50 WHERE key_id = 2", "key 50"},
@@ -67,6 +72,7 @@ var damages = []struct{ rule, statements, names string }{
 	{"every delivery has a known state and type", "UPDATE deliveries SET event_id = 3, type = -1 WHERE id = 1", "delivery 1"},
 	{"every event shows its resource", "UPDATE events SET subject_id = 900 WHERE id = 3", "event 3"},
 	{"every event shows its resource", "UPDATE events SET data = '' WHERE id = 4", "event 4"},
+	{"every event is listed with its pet", "UPDATE events SET pet_id = 900 WHERE id = 1", "event 1"},
 	{"no event is missing", "DELETE FROM events WHERE id = 5", ""},
 }
 
@@ -221,7 +227,7 @@ func TestCheckFindsDamageInPostgreSQL(t *testing.T) {
 		}
 		last = d.rule
 	}
-	damage(`INSERT INTO event_queue (type, subject_id, created_at, key_id, request_id, data) VALUES (0, 4711, 1, 0, '', '')`,
+	damage(`INSERT INTO event_queue (type, subject_id, pet_id, created_at, key_id, request_id, data) VALUES (0, 4711, 4711, 1, 0, '', '')`,
 		"every event that waits for its number is complete", "4711")
 	damage("ALTER TABLE pets ALTER COLUMN id RESTART WITH 11", "no id is assigned twice", "pets")
 }

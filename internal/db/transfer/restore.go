@@ -2,8 +2,14 @@ package transfer
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
+
+	"animalstore/internal/db"
 )
 
 // OccupiedError means that [Restore] found a store, or part of one, at the path of the
@@ -16,52 +22,135 @@ func (e *OccupiedError) Error() string {
 	return "a store already exists: " + strings.Join(e.Files, ", ")
 }
 
+// ErrUnsealed means that a downloaded backup has no checksum, so it may be incomplete.
+var ErrUnsealed = errors.New("the backup has no checksum, so it is incomplete or was made by another tool")
+
 // Restoration is what [Restore] does.
 type Restoration struct {
-	Backup string // the file to read
-	Store  string // the file to create
+	Backup string    // the file to read, unless From is set
+	From   *Download // where to read the backup instead
+	Store  string    // the file to create
 	// Prepare is called with the path of the checked copy before it gets its name, to
 	// change data that must not be served unchanged. It must leave a single file that is
 	// completely on disk.
 	Prepare func(path string) error
 }
 
+// Download is a backup in a remote place.
+type Download struct {
+	Place Remote
+	File
+	Progress func(received int64)
+}
+
 // Restore turns a backup into a store, at a path without one. It only reads the backup,
 // and the store gets its name only when the copy is complete, checked and on disk. Until
-// then, no server can use the path.
-func Restore(ctx context.Context, engine Files, r Restoration, progress CopyProgress) (Copied, error) {
-	sealed, err := checkSeal(r.Backup) // before anything is created
-	if err != nil {
-		return Copied{}, err
-	}
-	source, err := engine.Open(ctx, r.Backup)
-	if err != nil {
-		return Copied{}, err
-	}
-	if err := source.Close(); err != nil {
-		return Copied{}, err
+// then, no server can use the path. A download is first stored next to the new store.
+func Restore(ctx context.Context, engine Files, r Restoration, progress CopyProgress) (copied Copied, err error) {
+	sealed := false
+	if r.From == nil { // before anything is created
+		if sealed, err = checkBackup(ctx, engine, r.Backup); err != nil {
+			return Copied{}, err
+		}
 	}
 	release, err := engine.Reserve(r.Store)
 	if err != nil {
 		return Copied{}, createError(r.Store, err)
 	}
 	defer release()
-	// A log left over from another store would be taken for the new store's.
+	if err := refuseOccupied(engine, r.Store); err != nil {
+		return Copied{}, err
+	}
+	if r.From != nil {
+		f, err := r.From.fetch(ctx, r.Store+".download")
+		if err != nil {
+			return Copied{}, err
+		}
+		defer f.close()
+		r.Backup = f.path + partialSuffix
+		if sealed, err = checkBackup(ctx, engine, r.Backup); err == nil && !sealed {
+			err = ErrUnsealed
+		}
+		if err != nil {
+			return Copied{}, fmt.Errorf("%s: %w", r.From.Name, err)
+		}
+	}
+	// A log left over from another store would be taken for the copy's: one that an
+	// interrupted prepare left.
+	removeCompanions(engine, r.Store+partialSuffix)
+	defer removeCompanions(engine, r.Store+partialSuffix)
+	copied, err = copyStore(ctx, engine, fileCopy{from: r.Backup, to: r.Store, prepare: r.Prepare}, progress)
+	copied.Sealed = sealed
+	return copied, err
+}
+
+// checkBackup fails if a file was changed since it was sealed, or isn't a store.
+func checkBackup(ctx context.Context, engine Files, path string) (sealed bool, err error) {
+	if sealed, err = checkSeal(path); err != nil {
+		return sealed, err
+	}
+	source, err := engine.Open(ctx, path)
+	if err != nil {
+		return sealed, err
+	}
+	return sealed, source.Close()
+}
+
+// refuseOccupied fails if there is a store at the path of a new one, or its log, which would
+// be taken for the new store's.
+func refuseOccupied(engine Files, store string) error {
 	occupied := new(OccupiedError)
-	for _, name := range append([]string{r.Store}, engine.Companions(r.Store)...) {
+	for _, name := range append([]string{store}, engine.Companions(store)...) {
 		if _, err := os.Lstat(name); err == nil && !strings.HasSuffix(name, ".lock") {
 			occupied.Files = append(occupied.Files, name)
 		}
 	}
 	if len(occupied.Files) > 0 {
-		return Copied{}, occupied
+		return occupied
 	}
-	// The same applies to a log that an interrupted prepare left next to its copy.
-	removeCompanions(engine, r.Store+partialSuffix)
-	defer removeCompanions(engine, r.Store+partialSuffix)
-	copied, err := copyStore(ctx, engine, fileCopy{from: r.Backup, to: r.Store, prepare: r.Prepare}, progress)
-	copied.Sealed = sealed
-	return copied, err
+	return nil
+}
+
+// fetch downloads the backup into a new file, which the caller has to close. It never gets
+// its name, so close removes it.
+func (d *Download) fetch(ctx context.Context, path string) (f *newFile, err error) {
+	if free, known := freeSpace(filepath.Dir(path)); known && free < 2*d.Size {
+		return nil, fmt.Errorf("%w: the download and the store need %d MB, and the disk of %s has %d MB left", db.ErrFull, 2*d.Size>>20+1, path, free>>20)
+	}
+	if f, err = createNew(path); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.close()
+		}
+	}()
+	content, err := d.Place.Open(ctx, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	received := &meter{r: content, show: d.Progress}
+	if n, err := io.Copy(f.file, received); err != nil {
+		return nil, err
+	} else if n != d.Size {
+		return nil, fmt.Errorf("%s: received %d bytes of %d: %w", d.Name, n, d.Size, io.ErrUnexpectedEOF)
+	}
+	return f, nil
+}
+
+// meter reports how much is read through it.
+type meter struct {
+	r    io.Reader
+	n    int64
+	show func(int64)
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.n += int64(n)
+	m.show(m.n)
+	return n, err
 }
 
 func removeCompanions(engine Files, path string) {

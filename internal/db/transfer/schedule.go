@@ -1,15 +1,12 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,11 +14,13 @@ import (
 	"animalstore"
 )
 
-// Schedule says when and where to back up a store that is one file.
+// Schedule says when and where to back up a store that is one file. Without Dir and To it
+// makes no backups; with both, the backups in Dir are copied to To.
 type Schedule struct {
-	Dir   string        // directory of the backups; "" makes none
+	Dir   string        // directory of the backups; may be ""
+	To    Remote        // place on another machine; may be nil
 	Every time.Duration // at least a second
-	Keep  int           // how many; older ones are deleted
+	Keep  int           // how many in each place; older ones are deleted
 }
 
 // DirectoryError reports a directory that can't be used for backups.
@@ -30,57 +29,75 @@ type DirectoryError struct{ Err error }
 func (e *DirectoryError) Error() string { return "directory of backups: " + e.Err.Error() }
 func (e *DirectoryError) Unwrap() error { return e.Err }
 
-// backupTime is the time in the name of a backup, in UTC.
-const backupTime = "20060102T150405Z"
-
 // backupPoll is how often the clock is checked: it may be set, and a machine may sleep.
 const backupPoll = time.Minute
 
-// Scheduler makes the backups of a schedule, one at a time.
+// Scheduler makes the backups of a schedule, one at a time in each place.
 type Scheduler struct {
-	Schedule
-	prefix  string // of the backups' file names
-	now     func() time.Time
+	SchedulerConfig
+	id      string // of the store
 	copy    func(ctx context.Context, file string) (size int64, err error)
-	log     *slog.Logger
 	release func() error
+	uploads uploads
+	made    chan struct{} // receives when unsent was set
 
-	mu   sync.Mutex
-	last animalstore.Backup
+	mu     sync.Mutex
+	last   animalstore.Backup // in the directory
+	unsent Snapshot           // the newest one there; zero once it is in the remote place
+	remote animalstore.RemoteBackup
 }
 
 // SchedulerConfig is what a [Scheduler] needs. No field may be empty.
 type SchedulerConfig struct {
-	Engine   Files
-	Store    string // its file
-	Schedule Schedule
-	Now      func() time.Time
-	Log      *slog.Logger
+	Engine Files
+	Store  string // its file
+	Schedule
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 // NewScheduler prepares the backups of a store. It reserves their directory until
-// Close: two servers sharing a directory would delete each other's backups.
-func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
-	release, err := reserveDir(c.Engine, c.Schedule.Dir)
+// Close, so that two servers don't use the same one.
+func NewScheduler(ctx context.Context, c SchedulerConfig) (*Scheduler, error) {
+	id, err := storeID(ctx, c.Engine, c.Store)
 	if err != nil {
+		return nil, err
+	}
+	s := newScheduler(c, id)
+	if c.Dir == "" {
+		return s, nil
+	}
+	if s.release, err = reserveDir(c.Engine, c.Dir); err != nil {
 		return nil, &DirectoryError{err}
 	}
-	s := &Scheduler{Schedule: c.Schedule, prefix: backupPrefix(c.Store), now: c.Now, log: c.Log, release: release}
-	s.copy = func(ctx context.Context, file string) (int64, error) {
-		copied, err := Backup(ctx, c.Engine, c.Store, file, noProgress{})
-		return copied.Size, err
-	}
-	files, err := s.list()
-	if err != nil {
-		return nil, errors.Join(&DirectoryError{err}, release())
-	}
-	if len(files) > 0 {
-		s.last = animalstore.Backup{At: animalstore.At(files[0].at), SizeBytes: files[0].size}
+	if err := s.readDir(ctx); err != nil {
+		return nil, errors.Join(&DirectoryError{err}, s.release())
 	}
 	return s, nil
 }
 
-// Last returns the newest backup. Its time is zero if there is none.
+func newScheduler(c SchedulerConfig, id string) *Scheduler {
+	s := &Scheduler{SchedulerConfig: c, id: id, release: func() error { return nil }, made: make(chan struct{}, 1)}
+	s.copy = func(ctx context.Context, file string) (int64, error) {
+		copied, err := Backup(ctx, c.Engine, c.Store, file, noProgress{})
+		return copied.Size, err
+	}
+	s.uploads.stage = func(ctx context.Context, at time.Time) (Staged, error) {
+		return Stage(ctx, c.Engine, c.Store, at, noProgress{})
+	}
+	return s
+}
+
+// readDir finds the newest backup in the directory.
+func (s *Scheduler) readDir(ctx context.Context) error {
+	found, err := Snapshots(ctx, Directory(s.Dir), s.id)
+	if err == nil && len(found) > 0 {
+		s.unsent, s.last = found[0], animalstore.Backup{At: animalstore.At(found[0].At), SizeBytes: found[0].Size}
+	}
+	return err
+}
+
+// Last returns the newest backup in the directory. Its time is zero if there is none.
 func (s *Scheduler) Last() animalstore.Backup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,18 +125,25 @@ func reserveDir(engine Files, dir string) (release func() error, err error) {
 	return release, nil
 }
 
-// backupPrefix returns the prefix of the names of a store's backups.
-func backupPrefix(store string) string {
-	base := filepath.Base(store)
-	return strings.TrimSuffix(base, filepath.Ext(base)) + "-"
+// Run makes backups until ctx ends. A remote place that is slow or fails doesn't delay the
+// backups in the directory.
+func (s *Scheduler) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	if s.Dir != "" {
+		wg.Go(func() { s.runLocal(ctx) })
+	}
+	if s.To != nil {
+		wg.Go(func() { s.runUploads(ctx) })
+	}
+	wg.Wait()
 }
 
-// Run makes backups until ctx ends. The first is due when the newest existing backup is
-// old enough, so that restarts don't add extra ones.
-func (s *Scheduler) Run(ctx context.Context) {
+// runLocal makes the backups in the directory. The first is due when the newest existing
+// backup is old enough, so that restarts don't add extra ones.
+func (s *Scheduler) runLocal(ctx context.Context) {
 	attempted := s.last.At.Time
 	for {
-		now := s.now()
+		now := s.Now()
 		if attempted.After(now) { // the clock was set back
 			attempted = now
 		}
@@ -127,7 +151,7 @@ func (s *Scheduler) Run(ctx context.Context) {
 		if attempted.IsZero() || wait <= 0 {
 			attempted = now
 			s.make(ctx, now)
-			wait = s.Every - s.now().Sub(now)
+			wait = s.Every - s.Now().Sub(now)
 		}
 		timer := time.NewTimer(max(0, min(wait, backupPoll)))
 		select {
@@ -139,84 +163,36 @@ func (s *Scheduler) Run(ctx context.Context) {
 	}
 }
 
-// make makes one backup and deletes old ones.
+// make makes one backup in the directory and deletes old ones.
 func (s *Scheduler) make(ctx context.Context, at time.Time) {
 	s.removeUnfinished()
-	file := filepath.Join(s.Dir, s.prefix+at.UTC().Format(backupTime)+".db")
+	name := SnapshotName(s.Store, s.id, at)
+	file := filepath.Join(s.Dir, name)
 	size, err := s.copy(ctx, file)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		s.log.Info("backup cancelled because the server is stopping", "file", file)
+		s.Log.Info("backup cancelled because the server is stopping", "file", file)
 		return
 	case err != nil:
 		s.mu.Lock()
 		s.last.Failures++
 		s.mu.Unlock()
-		s.log.Error("backup failed: trying again at the next scheduled time", "file", file, "next", at.Add(s.Every).UTC(), "err", err)
+		s.Log.Error("backup failed: trying again at the next scheduled time", "file", file, "next", at.Add(s.Every).UTC(), "err", err)
 		return
 	}
+	made, _ := ParseSnapshot(name)
 	s.mu.Lock()
 	s.last = animalstore.Backup{At: animalstore.At(at), SizeBytes: size, Failures: s.last.Failures}
+	s.unsent = made
 	s.mu.Unlock()
-	s.log.Info("backed up", "file", file, "bytes", size, "took_ms", s.now().Sub(at).Milliseconds())
-	if err := s.prune(); err != nil {
-		s.log.Error("old backups could not be deleted", "dir", s.Dir, "err", err)
+	select {
+	case s.made <- struct{}{}:
+	default:
 	}
-}
-
-// prune deletes all but the newest backups.
-func (s *Scheduler) prune() error {
-	files, err := s.list()
-	if err != nil {
-		return err
+	s.Log.Info("backed up", "file", file, "bytes", size, "took_ms", s.Now().Sub(at).Milliseconds())
+	if err := prune(ctx, Directory(s.Dir), made, s.Keep); err != nil {
+		s.Log.Error("old backups could not be deleted", "dir", s.Dir, "err", err)
 	}
-	var errs []error
-	for _, f := range files[min(s.Keep, len(files)):] {
-		errs = append(errs, os.Remove(f.path))
-	}
-	return errors.Join(errs...)
-}
-
-type backupFile struct {
-	path string
-	at   time.Time // when the backup began
-	size int64
-}
-
-// list returns the backups of this store, newest first. It recognizes them by their
-// names and ignores other files.
-func (s *Scheduler) list() ([]backupFile, error) {
-	entries, err := os.ReadDir(s.Dir)
-	if err != nil {
-		return nil, err
-	}
-	var files []backupFile
-	for _, e := range entries {
-		at, ok := s.timeOf(e.Name())
-		if !ok || !e.Type().IsRegular() {
-			continue
-		}
-		info, err := e.Info()
-		if err != nil {
-			continue // just removed
-		}
-		files = append(files, backupFile{filepath.Join(s.Dir, e.Name()), at, info.Size()})
-	}
-	slices.SortFunc(files, func(x, y backupFile) int { return cmp.Or(y.at.Compare(x.at), strings.Compare(x.path, y.path)) })
-	return files, nil
-}
-
-var backupStamp = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z$`)
-
-// timeOf returns the time in the name of a backup, or false for other names.
-func (s *Scheduler) timeOf(name string) (time.Time, bool) {
-	rest, ours := strings.CutPrefix(name, s.prefix)
-	stamp, complete := strings.CutSuffix(rest, ".db")
-	if !ours || !complete || !backupStamp.MatchString(stamp) {
-		return time.Time{}, false
-	}
-	at, err := time.Parse(backupTime, stamp)
-	return at, err == nil
 }
 
 // removeUnfinished removes backups that a killed server left unfinished.
@@ -224,9 +200,9 @@ func (s *Scheduler) removeUnfinished() {
 	entries, _ := os.ReadDir(s.Dir) // the backup will fail for the same reason and report it
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), partialSuffix)
-		if _, ours := s.timeOf(name); ok && ours {
+		if left, snapshot := ParseSnapshot(name); ok && snapshot && left.Store == s.id {
 			if err := os.Remove(filepath.Join(s.Dir, e.Name())); err != nil {
-				s.log.Error("an unfinished backup could not be removed", "err", err)
+				s.Log.Error("an unfinished backup could not be removed", "err", err)
 			}
 		}
 	}

@@ -11,32 +11,28 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"animalstore"
 )
 
-// newScheduler returns a scheduler whose backups are small files in a directory, in the
+const testID = "0a1b2c3d4e5f"
+
+// testScheduler returns a scheduler whose backups are small files in a directory, in the
 // bubble's time.
-func newScheduler(t *testing.T, dir string, existing ...string) *Scheduler {
+func testScheduler(t *testing.T, schedule Schedule, existing ...string) *Scheduler {
 	t.Helper()
 	for _, name := range existing {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("a copy"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(schedule.Dir, name), []byte("a copy"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b := &Scheduler{
-		Schedule: Schedule{Dir: dir, Every: time.Hour, Keep: 3}, prefix: backupPrefix("/var/lib/store.db"),
-		now: time.Now, log: slog.New(slog.DiscardHandler),
-		copy: func(_ context.Context, file string) (int64, error) {
-			return 6, os.WriteFile(file, []byte("a copy"), 0o600)
-		},
+	schedule.Every, schedule.Keep = time.Hour, 3
+	b := newScheduler(SchedulerConfig{Store: "/var/lib/store.db", Schedule: schedule, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, testID)
+	b.copy = func(_ context.Context, file string) (int64, error) {
+		return 6, os.WriteFile(file, []byte("a copy"), 0o600)
 	}
-	files, err := b.list()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) > 0 {
-		b.last = animalstore.Backup{At: animalstore.At(files[0].at)}
+	if schedule.Dir != "" {
+		if err := b.readDir(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return b
 }
@@ -72,22 +68,25 @@ func names(t *testing.T, dir string) []string {
 // files named like backups of this store are deleted. Time starts at midnight on 1
 // January 2000.
 func TestBackupSchedule(t *testing.T) {
-	others := []string{"other-20000101T000000Z.db", "store-20000101T000000.db", "store-2000-01-01.db", "store-20001301T000000Z.db", "store-20000101T000000Z.db.bak", "store.db"}
+	others := []string{
+		"store-ffffffffffff-19990101T000000Z.db", "store-0a1b2c3d4e5f-20001301T000000Z.db",
+		"store-0a1b2c3d4e5f-19990101T000000Z.db.bak", "store-19990101T000000Z.db", "store.db",
+	}
 	for name, test := range map[string]struct {
 		existing []string
 		after    time.Duration
 		want     []string
 	}{
-		"none yet":           {nil, time.Minute, []string{"store-20000101T000000Z.db"}},
-		"not due yet":        {[]string{"store-19991231T233000Z.db"}, 29 * time.Minute, []string{"store-19991231T233000Z.db"}},
-		"due":                {[]string{"store-19991231T233000Z.db"}, 31 * time.Minute, []string{"store-19991231T233000Z.db", "store-20000101T003000Z.db"}},
-		"from the future":    {[]string{"store-20100101T000000Z.db"}, 61 * time.Minute, []string{"store-20000101T010000Z.db", "store-20100101T000000Z.db"}},
-		"more than are kept": {[]string{"store-19991230T000000Z.db"}, 3*time.Hour + time.Minute, []string{"store-20000101T010000Z.db", "store-20000101T020000Z.db", "store-20000101T030000Z.db"}},
+		"none yet":           {nil, time.Minute, []string{"store-0a1b2c3d4e5f-20000101T000000Z.db"}},
+		"not due yet":        {[]string{"store-0a1b2c3d4e5f-19991231T233000Z.db"}, 29 * time.Minute, []string{"store-0a1b2c3d4e5f-19991231T233000Z.db"}},
+		"due":                {[]string{"store-0a1b2c3d4e5f-19991231T233000Z.db"}, 31 * time.Minute, []string{"store-0a1b2c3d4e5f-19991231T233000Z.db", "store-0a1b2c3d4e5f-20000101T003000Z.db"}},
+		"from the future":    {[]string{"store-0a1b2c3d4e5f-20100101T000000Z.db"}, 61 * time.Minute, []string{"store-0a1b2c3d4e5f-20000101T010000Z.db", "store-0a1b2c3d4e5f-20100101T000000Z.db"}},
+		"more than are kept": {[]string{"store-0a1b2c3d4e5f-19991230T000000Z.db"}, 3*time.Hour + time.Minute, []string{"store-0a1b2c3d4e5f-20000101T010000Z.db", "store-0a1b2c3d4e5f-20000101T020000Z.db", "store-0a1b2c3d4e5f-20000101T030000Z.db"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
-				b := newScheduler(t, dir, append(slices.Clone(others), test.existing...)...)
+				b := testScheduler(t, Schedule{Dir: dir}, append(slices.Clone(others), test.existing...)...)
 				stop := runScheduler(b)
 				time.Sleep(test.after)
 				stop()
@@ -108,7 +107,7 @@ func TestBackupSchedule(t *testing.T) {
 func TestBackupFails(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		b := newScheduler(t, dir)
+		b := testScheduler(t, Schedule{Dir: dir})
 		b.Keep = 1
 		var calls atomic.Int64
 		running := false
@@ -130,12 +129,12 @@ func TestBackupFails(t *testing.T) {
 		stop := runScheduler(b)
 		time.Sleep(90 * time.Minute)
 		synctest.Wait()
-		if got, want := names(t, dir), []string{"store-20000101T000000Z.db"}; !slices.Equal(got, want) || calls.Load() != 2 {
+		if got, want := names(t, dir), []string{"store-0a1b2c3d4e5f-20000101T000000Z.db"}; !slices.Equal(got, want) || calls.Load() != 2 {
 			t.Errorf("after the failed backup: got %q, %d calls, want %q and 2 calls", got, calls.Load(), want)
 		}
 		time.Sleep(140 * time.Minute) // the third began after 2 h and ends after 3 h 30 min
 		stop()
-		if got, want := names(t, dir), []string{"store-20000101T033000Z.db"}; !slices.Equal(got, want) || calls.Load() != 4 {
+		if got, want := names(t, dir), []string{"store-0a1b2c3d4e5f-20000101T033000Z.db"}; !slices.Equal(got, want) || calls.Load() != 4 {
 			t.Errorf("after the slow backup: got %q, %d calls, want %q and 4 calls", got, calls.Load(), want)
 		}
 		if b.last.Failures != 1 || b.last.SizeBytes != 6 || b.last.At.Format(backupTime) != "20000101T033000Z" {

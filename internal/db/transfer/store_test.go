@@ -135,7 +135,7 @@ func oddStore(t *testing.T, store db.DB) {
 	for i, statuses := range [][]animalstore.OrderStatus{
 		{}, {animalstore.OrderApproved}, {animalstore.OrderApproved, animalstore.OrderDelivered}, {animalstore.OrderCancelled}, {animalstore.OrderCancelled},
 	} {
-		order, _, err := store.PlaceOrder(ctx, pets[i], at(i), nil)
+		order, _, err := store.PlaceOrder(ctx, animalstore.NewOrder{PetID: pets[i]}, at(i), nil)
 		check(err)
 		for j, status := range statuses {
 			_, err := store.UpdateOrder(ctx, order.ID, func(o *animalstore.Order) error { return o.Move(status, at(10+i+j)) })
@@ -164,7 +164,7 @@ func oddStore(t *testing.T, store db.DB) {
 	all := animalstore.Read | animalstore.Write | animalstore.Admin
 	owner := key(animalstore.NewKey{Name: "owner", Plan: animalstore.PlanBusiness, Permissions: all, Environment: animalstore.Production}, 1, 0)
 	big := key(animalstore.NewKey{Name: "größer 🏢", Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: 1},
-		Permissions: animalstore.Read, Environment: animalstore.Production, ExpiresAt: at(1000)}, 2, 1)
+		Permissions: animalstore.PetsRead | animalstore.OrdersWrite, Networks: "203.0.113.0/24,2001:db8::/32", Environment: animalstore.Production, ExpiresAt: at(1000)}, 2, 1)
 	revoked := key(animalstore.NewKey{Name: "revoked", Plan: animalstore.PlanFree, Permissions: animalstore.Write, Environment: animalstore.Staging}, 3, 2)
 	expired := key(animalstore.NewKey{Name: "expired", Plan: animalstore.PlanPro, Permissions: all, Environment: animalstore.Staging, ExpiresAt: at(3)}, 4, 3)
 	change := func(id int64, f func(*animalstore.Key)) {
@@ -172,7 +172,7 @@ func oddStore(t *testing.T, store db.DB) {
 		check(err)
 	}
 	change(revoked, func(k *animalstore.Key) { k.Revoke(at(6)) })
-	change(expired, func(k *animalstore.Key) { k.UnbannedAt = at(7) })
+	change(expired, func(k *animalstore.Key) { k.UnbannedAt = at(7); k.Suspend(at(8)) })
 	for secret := 5; secret <= oddSecrets; secret++ { // the old ones stay valid for a while
 		_, err := store.RotateKey(ctx, big, db.KeyRotation{Hash: secretHash(secret), At: at(secret), OldUntil: at(24 * secret)}, nil)
 		check(err)
@@ -194,7 +194,7 @@ func oddStore(t *testing.T, store db.DB) {
 	byKey := db.WithOrigin(ctx, db.Origin{KeyID: owner, RequestID: `"\N'req`})
 	pet, _, err := store.CreatePet(byKey, animalstore.NewPet{Name: "retried 🐈", CategoryID: -1}, petRecord)
 	check(err)
-	_, _, err = store.PlaceOrder(ctx, pet.ID, at(2), orderRecord)
+	_, _, err = store.PlaceOrder(ctx, animalstore.NewOrder{PetID: pet.ID}, at(2), orderRecord)
 	check(err)
 	// The highest ids are unused, but must not be assigned again.
 	last, _, err := store.CreatePet(ctx, animalstore.NewPet{Name: "last", CategoryID: 1}, nil)
@@ -262,7 +262,7 @@ func checkGoesOn(t *testing.T, url string, wantPet, wantOrder, wantKey int64) {
 		if err != nil || !replayed || pet.Name != "retried 🐈" {
 			t.Errorf("retried pet: got %+v, replayed %t, %v, want the stored one", pet, replayed, err)
 		}
-		if order, replayed, err := store.PlaceOrder(t.Context(), 12345, at(3), orderRecord); err != nil || !replayed || order.PetID != pet.ID {
+		if order, replayed, err := store.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: 12345}, at(3), orderRecord); err != nil || !replayed || order.PetID != pet.ID {
 			t.Errorf("retried order: got %+v, replayed %t, %v, want the stored one", order, replayed, err)
 		}
 		petRecord.BodyHash[0]++
@@ -272,7 +272,7 @@ func checkGoesOn(t *testing.T, url string, wantPet, wantOrder, wantKey int64) {
 		if pet, _, err = store.CreatePet(t.Context(), animalstore.NewPet{Name: "next", CategoryID: 1}, nil); err != nil || pet.ID != wantPet {
 			t.Errorf("the next pet has id %d (%v), want %d", pet.ID, err, wantPet)
 		}
-		if order, _, err := store.PlaceOrder(t.Context(), pet.ID, at(3), nil); err != nil || order.ID != wantOrder {
+		if order, _, err := store.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID}, at(3), nil); err != nil || order.ID != wantOrder {
 			t.Errorf("the next order has id %d (%v), want %d", order.ID, err, wantOrder)
 		}
 		next := animalstore.NewKey{Name: "next", Plan: animalstore.PlanFree, Limits: animalstore.Limits{}, Permissions: animalstore.Read, Environment: animalstore.Production}

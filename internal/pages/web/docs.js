@@ -34,11 +34,18 @@
 	const filter = document.getElementById("filter");
 	const nothing = document.getElementById("nothing");
 	const passages = document.getElementById("passages");
+	const fillers = filter.dataset.fillers.split(" ");
+	// As in search.go: entries about what is looked for or, if there are none, those that
+	// mention it.
 	const applyFilter = () => {
-		const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-		const matches = (entry) => words.every((word) => entry.dataset.search.includes(word));
+		const given = filter.value.toLowerCase().split(/\s+/).filter(Boolean).map((word) => word.length > 3 ? word.replace(/s$/, "") : word);
+		const telling = given.filter((word) => !fillers.includes(word));
+		const words = telling.length > 0 ? telling : given;
+		const has = (text) => words.every((word) => text.includes(word));
+		const matches = (entry) => has(entry.dataset.search);
+		const found = operations.some(matches) ? matches : (operation) => has(operation.textContent.toLowerCase());
 		for (const operation of operations) {
-			operation.hidden = !matches(operation);
+			operation.hidden = !found(operation);
 		}
 		for (const group of all(".group")) {
 			group.hidden = all(".operation:not([hidden])", group).length === 0;
@@ -54,17 +61,12 @@
 		applyFilter();
 	};
 	filter.addEventListener("input", applyFilter);
+	filter.form.addEventListener("submit", (event) => event.preventDefault());
+	filter.form.querySelector("button").hidden = true; // it searches while you type
 	nothing.querySelector("button").addEventListener("click", () => {
 		clearFilter();
 		filter.focus();
 	});
-	document.addEventListener("keydown", (event) => {
-		if (event.key === "/" && !event.target.matches("input, textarea, select")) {
-			event.preventDefault();
-			filter.focus();
-		}
-	});
-
 	// An address such as /docs#listPets opens the operation, and opening an operation
 	// sets the address.
 	const openFromAddress = () => {

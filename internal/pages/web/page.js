@@ -1,5 +1,13 @@
-// Adds a button to every code block that copies its text.
+// Adds a button to every code block that copies its text, and a key to search.
 "use strict";
+
+document.addEventListener("keydown", (event) => {
+	const search = document.querySelector("#filter");
+	if (search && event.key === "/" && !event.target.matches("input, textarea, select")) {
+		event.preventDefault();
+		search.focus();
+	}
+});
 
 for (const block of document.querySelectorAll("figure.block:not(.output)")) {
 	const button = document.createElement("button");

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import httpx
 
+from ._batches import batch_call, import_pets
 from ._call import Call, Repeat, by_name, check_id, check_model
 from ._core import Core, path_with, pet_not_found
-from ._json import DecodeError, integer, json_object, list_of
+from ._json import UNSET, DecodeError, encode, integer, json_object, list_of
 from ._lists import PAGE_SIZE, EventPages, EventsQuery, Pages
 from ._models import (
     Category,
@@ -17,12 +19,14 @@ from ._models import (
     DeliveryState,
     DeliveryWithBody,
     Event,
+    Failure,
     Inventory,
     Key,
     KeyPatch,
     KeyWithSecret,
     Limits,
     NewKey,
+    NewOrder,
     NewPet,
     NewWebhook,
     Order,
@@ -173,7 +177,8 @@ class AsyncClient:
         exist during the whole listing are listed exactly once, regardless of other changes;
         pets added during the listing are not included.
 
-        `name` selects pets whose name begins with it, ignoring case, and sorts them by name.
+        `name` selects pets by the beginning of any of the first four words of their name,
+        ignoring case, and sorts them by what they were found by.
         It can't be used with `ids`, which are at most 100."""
         query = {
             "status": status,
@@ -200,6 +205,29 @@ class AsyncClient:
         check_model("create_pet", NewPet, pet)
         call = Call("create_pet", "POST", "/pets", Pet.from_json, pet, Repeat.REPLAYED)
         return await self._send(call, options)
+
+    async def create_pet_batch(self, pets: Sequence[NewPet], **options: Unpack[CreateOptions]) -> list[Pet]:
+        """Adds 1 to 100 pets: all of them or none. They are added only once, even if the call
+        is retried."""
+        return await self._send(batch_call("create_pet_batch", pets), options)
+
+    async def import_pets(
+        self,
+        pets: Sequence[NewPet],
+        *,
+        salt: str = "",
+        on_batch: Callable[[int], None] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Pet]:
+        """Adds any number of pets in their order, as batches of 100, each of which is one
+        request, and returns them. `on_batch` is called after every batch with the number of
+        pets that have been added so far.
+
+        After an error or a crash, call it again with the same pets, API key and salt, at
+        most 24 hours after the first call: pets that were added are returned, but not added
+        again. If any pet or their order changes, that is a new import, which adds all of
+        them. Another `salt` makes it another import of the same pets."""
+        return await self._runner.run(import_pets(self._core, pets, salt, on_batch, options))
 
     async def get_pet(self, pet_id: int, **options: Unpack[ReadOptions]) -> Pet:
         """Deprecated: the service removes this operation on 5 December 2030. Then the error
@@ -266,20 +294,36 @@ class AsyncClient:
     def list_orders(
         self,
         *,
-        status: OrderStatus | None = None,
+        status: OrderStatus | Sequence[OrderStatus] | None = None,
         pet_id: int | None = None,
+        reference: str | None = None,
+        oldest: bool = False,
         page_size: int = PAGE_SIZE,
         **options: Unpack[ListOptions],
     ) -> AsyncIterator[Order]:
-        """Lists orders, newest first, with the guarantee of `list_pets`."""
-        query = {"status": status, "petId": pet_id}
+        """Lists orders, newest first, with the guarantee of `list_pets`. `status` is one
+        status, or any of several. `oldest` lists the oldest orders first."""
+        query = {
+            "status": status if status is None or isinstance(status, str) else list(status),
+            "petId": pet_id,
+            "reference": reference,
+            "sort": "oldest" if oldest else None,
+        }
         return self._each(self._pages("list_orders", "/store/orders", query, page_size, Order.from_json, options))
 
-    async def place_order(self, pet_id: int, **options: Unpack[CreateOptions]) -> Order:
+    async def place_order(
+        self,
+        pet_id: int,
+        *,
+        reference: str | None = None,
+        note: str | None = None,
+        **options: Unpack[CreateOptions],
+    ) -> Order:
         """Orders a pet, which must be available and becomes pending. Only one order is
         placed, even if the call is retried."""
         check_id("place_order", pet_id)
-        call = Call("place_order", "POST", "/store/orders", Order.from_json, {"petId": pet_id}, Repeat.REPLAYED)
+        order = NewOrder(pet_id, UNSET if reference is None else reference, UNSET if note is None else note)
+        call = Call("place_order", "POST", "/store/orders", Order.from_json, order, Repeat.REPLAYED)
         return await self._send(call, options)
 
     async def get_order(self, order_id: int, **options: Unpack[ReadOptions]) -> Order:
@@ -287,8 +331,8 @@ class AsyncClient:
         return await self._send(Call("get_order", "GET", f"/store/orders/{order_id}", Order.from_json), options)
 
     async def update_order(self, order_id: int, patch: OrderPatch, **options: Unpack[ChangeOptions]) -> Order:
-        """Changes an order and returns the changed order. The status of its pet changes with
-        it. If an attempt was lost and the next one is refused, the error has
+        """Changes an order and returns the changed order. If its status changes, so does that
+        of its pet. If an attempt was lost and the next one is refused, the error has
         `outcome_unknown`: the order shows that it was changed, but not by whom."""
         check_model("update_order", OrderPatch, patch)
         path = f"/store/orders/{order_id}"
@@ -328,15 +372,17 @@ class AsyncClient:
         newest: bool = False,
         types: Sequence[str] | str | None = None,
         subject: str | None = None,
+        pet_id: int | None = None,
         **options: Unpack[ReadOptions],
     ) -> AsyncIterator[Event]:
         """Lists the events so far, oldest first, and ends with the newest. `events` also
         waits for later ones.
 
         `after` is an event's id, `types` are like "pet.created", or "pet.*" for all of a
-        resource, and `subject` is a resource, such as "pet/17". With `before` (an event's
+        resource, and `subject` is a resource, such as "pet/17". `pet_id` selects the events
+        of a pet, its photos and its orders; it can't be used with `subject`. With `before` (an event's
         id) or `newest` the events are listed newest first, down to the oldest kept."""
-        query = EventsQuery(after, latest, before, newest, types, subject)
+        query = EventsQuery(after, latest, before, newest, types, subject, pet_id)
         return self._each(EventPages(self._core, "list_events", query, options))
 
     @by_name
@@ -347,6 +393,7 @@ class AsyncClient:
         latest: bool = False,
         types: Sequence[str] | str | None = None,
         subject: str | None = None,
+        pet_id: int | None = None,
         **options: Unpack[CallOptions],
     ) -> AsyncIterator[Event]:
         """Follows the events of the store, oldest first. The loop has no end: it waits for
@@ -362,7 +409,7 @@ class AsyncClient:
         lasts. If a stream can't be used, because a proxy holds it back or the key has too
         many, the client requests events one response after the other for ten minutes, at
         least two a minute, and then tries a stream again."""
-        query = EventsQuery(after, latest, None, False, types, subject)
+        query = EventsQuery(after, latest, None, False, types, subject, pet_id)
         return self._each(Follower(self._core, query, options))
 
     async def list_event_page(
@@ -375,20 +422,21 @@ class AsyncClient:
         newest: bool = False,
         types: Sequence[str] | str | None = None,
         subject: str | None = None,
+        pet_id: int | None = None,
         **options: Unpack[ReadOptions],
     ) -> tuple[list[Event], int]:
         """Makes one request for events, for programs that show one page at a time: at most
         `limit` events, 1 to 100, oldest first, and the id to continue after. With `before`
         or `newest` they are newest first, with the id to continue before, or 0 once the
         oldest kept event has been reached."""
-        query = EventsQuery(after, latest, before, newest, types, subject)
+        query = EventsQuery(after, latest, before, newest, types, subject, pet_id)
         pages = EventPages(self._core, "list_events", query, options)
         return await self._runner.run(pages.one_page(query, limit))
 
     async def latest_event_id(self, **options: Unpack[ReadOptions]) -> int:
         """Returns the id of the newest event, or 0 if there is none. Later events come after
         it."""
-        query = EventsQuery(None, True, None, False, None, None)
+        query = EventsQuery(None, True, None, False, None, None, None)
         return await self._runner.run(EventPages(self._core, "latest_event_id", query, options).latest_id())
 
     # Limits and the server
@@ -404,6 +452,23 @@ class AsyncClient:
         omitted."""
         path = path_with("/usage", {"hours": hours or None})
         return await self._send(Call("get_usage", "GET", path, list_of(UsageHour.from_json)), options)
+
+    @by_name
+    def list_failures(
+        self,
+        *,
+        key_id: int | None = None,
+        code: str | None = None,
+        request_id: str | None = None,
+        since: datetime | None = None,
+        page_size: int = PAGE_SIZE,
+        **options: Unpack[ListOptions],
+    ) -> AsyncIterator[Failure]:
+        """Lists the requests that were answered with an error in the last seven days, newest
+        first: those of the client's key or, with the `admin` permission, of all keys. A
+        request appears within two seconds. `request_id` is that of a `ServiceError`."""
+        query = {"keyId": key_id, "code": code, "requestId": request_id, "since": encode(since)}
+        return self._each(self._pages("list_failures", "/failures", query, page_size, Failure.from_json, options))
 
     async def get_status(self, **options: Unpack[ReadOptions]) -> Status:
         """Returns the state of the server that responds: version, database, size, cache,

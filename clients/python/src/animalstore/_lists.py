@@ -82,6 +82,7 @@ class EventsQuery:
     newest: bool
     types: Sequence[str] | str | None
     subject: str | None
+    pet_id: int | None = None
 
     def values(self, operation: str, limit: int) -> dict[str, str | int | Sequence[int] | None]:
         positions = (self.after or None, self.latest or None, self.before or None, self.newest or None)
@@ -93,6 +94,7 @@ class EventsQuery:
             "limit": limit,
             "type": types or None,
             "subject": self.subject or None,
+            "petId": self.pet_id,
             "after": "latest" if self.latest else self.after or None,
             "before": "latest" if self.newest else self.before or None,
         }

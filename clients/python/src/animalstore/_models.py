@@ -38,6 +38,7 @@ __all__ = [
     "DeliveryWithBody",
     "Environment",
     "Event",
+    "Failure",
     "Inventory",
     "Key",
     "KeyBan",
@@ -58,6 +59,7 @@ __all__ = [
     "NewKey",
     "NewOrder",
     "NewPet",
+    "NewPetBatch",
     "NewWebhook",
     "Order",
     "OrderEvent",
@@ -67,6 +69,7 @@ __all__ = [
     "OrderStatus",
     "Permission",
     "Pet",
+    "PetBatch",
     "PetEvent",
     "PetEventType",
     "PetMessage",
@@ -79,6 +82,7 @@ __all__ = [
     "Ping",
     "PingMessage",
     "Plan",
+    "RemoteBackup",
     "RequestMinute",
     "RetriedDeliveries",
     "Status",
@@ -102,7 +106,7 @@ OrderStatus = Literal["placed", "approved", "delivered", "cancelled"]
 Plan = Literal["free", "pro", "business", "enterprise"]
 """The key's plan. Each `enterprise` key has its own limits."""
 
-Permission = Literal["read", "write", "admin"]
+Permission = Literal["read", "write", "admin", "pets:read", "pets:write", "orders:read", "orders:write"]
 
 Environment = Literal["production", "staging"]
 """The deployment a key works in."""
@@ -155,30 +159,24 @@ class NewPet:
 
 
 @dataclass(frozen=True)
-class PetPatch:
-    """Changes to a pet."""
+class NewPetBatch:
+    """Pets to add at once."""
 
-    name: str | Unset = UNSET
-    category_id: int | Unset = UNSET
-    status: PetStatus | Unset = UNSET
+    pets: list[NewPet]
 
     @classmethod
-    def from_json(cls, value: object) -> PetPatch:
+    def from_json(cls, value: object) -> NewPetBatch:
         """Reads the JSON form."""
         fields = json_object(value)
         return cls(
-            name=optional(fields, "name", text),
-            category_id=optional(fields, "categoryId", integer),
-            status=cast(PetStatus | Unset, optional(fields, "status", text)),
+            pets=field(fields, "pets", list_of(NewPet.from_json)),
         )
 
     def to_json(self) -> dict[str, Any]:
         """Returns the JSON form."""
         form: dict[str, Any] = encode(
             {
-                "name": self.name,
-                "categoryId": self.category_id,
-                "status": self.status,
+                "pets": self.pets,
             }
         )
         return form
@@ -218,11 +216,69 @@ class Pet:
 
 
 @dataclass(frozen=True)
+class PetBatch:
+    """Pets that were added at once."""
+
+    pets: list[Pet]
+
+    @classmethod
+    def from_json(cls, value: object) -> PetBatch:
+        """Reads the JSON form."""
+        fields = json_object(value)
+        return cls(
+            pets=field(fields, "pets", list_of(Pet.from_json)),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the JSON form."""
+        form: dict[str, Any] = encode(
+            {
+                "pets": self.pets,
+            }
+        )
+        return form
+
+
+@dataclass(frozen=True)
+class PetPatch:
+    """Changes to a pet."""
+
+    name: str | Unset = UNSET
+    category_id: int | Unset = UNSET
+    status: PetStatus | Unset = UNSET
+
+    @classmethod
+    def from_json(cls, value: object) -> PetPatch:
+        """Reads the JSON form."""
+        fields = json_object(value)
+        return cls(
+            name=optional(fields, "name", text),
+            category_id=optional(fields, "categoryId", integer),
+            status=cast(PetStatus | Unset, optional(fields, "status", text)),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the JSON form."""
+        form: dict[str, Any] = encode(
+            {
+                "name": self.name,
+                "categoryId": self.category_id,
+                "status": self.status,
+            }
+        )
+        return form
+
+
+@dataclass(frozen=True)
 class NewOrder:
     """An order to place."""
 
     pet_id: int
     """The id of the pet to order. An id that doesn't belong to a pet gets a 404."""
+    reference: str | Unset | None = UNSET
+    """Your own number for the order, or `null` for none. It needn't be unique."""
+    note: str | Unset | None = UNSET
+    """A note about the order, or `null` for none."""
 
     @classmethod
     def from_json(cls, value: object) -> NewOrder:
@@ -230,6 +286,8 @@ class NewOrder:
         fields = json_object(value)
         return cls(
             pet_id=field(fields, "petId", integer),
+            reference=optional(fields, "reference", nullable(text)),
+            note=optional(fields, "note", nullable(text)),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -237,6 +295,8 @@ class NewOrder:
         form: dict[str, Any] = encode(
             {
                 "petId": self.pet_id,
+                "reference": self.reference,
+                "note": self.note,
             }
         )
         return form
@@ -244,16 +304,23 @@ class NewOrder:
 
 @dataclass(frozen=True)
 class OrderPatch:
-    """A change of an order's status."""
+    """Changes to an order: at least one of its fields. Omitted fields keep their value,
+    and null removes the reference or the note."""
 
-    status: OrderStatus
+    status: OrderStatus | Unset = UNSET
+    reference: str | Unset | None = UNSET
+    """Your own number for the order, or `null` for none. It needn't be unique."""
+    note: str | Unset | None = UNSET
+    """A note about the order, or `null` for none."""
 
     @classmethod
     def from_json(cls, value: object) -> OrderPatch:
         """Reads the JSON form."""
         fields = json_object(value)
         return cls(
-            status=cast(OrderStatus, field(fields, "status", text)),
+            status=cast(OrderStatus | Unset, optional(fields, "status", text)),
+            reference=optional(fields, "reference", nullable(text)),
+            note=optional(fields, "note", nullable(text)),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -261,6 +328,8 @@ class OrderPatch:
         form: dict[str, Any] = encode(
             {
                 "status": self.status,
+                "reference": self.reference,
+                "note": self.note,
             }
         )
         return form
@@ -322,10 +391,14 @@ class Order:
     pet_id: int
     """The id of the ordered pet, which may have been removed since."""
     status: OrderStatus
+    reference: str | None
+    """Your own number for the order, or `null` for none. It needn't be unique."""
+    note: str | None
+    """A note about the order, or `null` for none."""
     created_at: datetime
     """When it was placed."""
     updated_at: datetime
-    """When its status last changed."""
+    """When it last changed."""
 
     @classmethod
     def from_json(cls, value: object) -> Order:
@@ -335,6 +408,8 @@ class Order:
             id=field(fields, "id", integer),
             pet_id=field(fields, "petId", integer),
             status=cast(OrderStatus, field(fields, "status", text)),
+            reference=field(fields, "reference", nullable(text)),
+            note=field(fields, "note", nullable(text)),
             created_at=field(fields, "createdAt", instant),
             updated_at=field(fields, "updatedAt", instant),
         )
@@ -346,6 +421,8 @@ class Order:
                 "id": self.id,
                 "petId": self.pet_id,
                 "status": self.status,
+                "reference": self.reference,
+                "note": self.note,
                 "createdAt": self.created_at,
                 "updatedAt": self.updated_at,
             }
@@ -445,6 +522,7 @@ class NewKey:
     """The key's own limits. Required on the `enterprise` plan, refused on all others."""
     permissions: list[Permission] | Unset = UNSET
     """What the key may do. By default, `read` and `write`."""
+    networks: list[str] | Unset = UNSET
     expires_at: datetime | Unset | None = UNSET
     """When the key expires: a time in the future (RFC 3339, any offset), or `null` for
     never."""
@@ -458,6 +536,7 @@ class NewKey:
             plan=cast(Plan | Unset, optional(fields, "plan", text)),
             limits=optional(fields, "limits", KeyLimits.from_json),
             permissions=cast(list[Permission] | Unset, optional(fields, "permissions", list_of(text))),
+            networks=optional(fields, "networks", list_of(text)),
             expires_at=optional(fields, "expiresAt", nullable(instant)),
         )
 
@@ -469,6 +548,7 @@ class NewKey:
                 "plan": self.plan,
                 "limits": self.limits,
                 "permissions": self.permissions,
+                "networks": self.networks,
                 "expiresAt": self.expires_at,
             }
         )
@@ -484,9 +564,13 @@ class KeyPatch:
     limits: KeyLimits | Unset = UNSET
     permissions: list[Permission] | Unset = UNSET
     """What the key may do from now on."""
+    networks: list[str] | Unset = UNSET
     expires_at: datetime | Unset | None = UNSET
     """When the key expires: a time in the future (RFC 3339, any offset), or `null` for
     never."""
+    suspended: bool | Unset = UNSET
+    """`true` to refuse the key until it is resumed, `false` to resume it. Its sessions in
+    the console end."""
 
     @classmethod
     def from_json(cls, value: object) -> KeyPatch:
@@ -497,7 +581,9 @@ class KeyPatch:
             plan=cast(Plan | Unset, optional(fields, "plan", text)),
             limits=optional(fields, "limits", KeyLimits.from_json),
             permissions=cast(list[Permission] | Unset, optional(fields, "permissions", list_of(text))),
+            networks=optional(fields, "networks", list_of(text)),
             expires_at=optional(fields, "expiresAt", nullable(instant)),
+            suspended=optional(fields, "suspended", boolean),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -508,7 +594,9 @@ class KeyPatch:
                 "plan": self.plan,
                 "limits": self.limits,
                 "permissions": self.permissions,
+                "networks": self.networks,
                 "expiresAt": self.expires_at,
+                "suspended": self.suspended,
             }
         )
         return form
@@ -552,6 +640,7 @@ class Key:
     plan: Plan
     limits: KeyLimits
     permissions: list[Permission]
+    networks: list[str]
     environment: Environment
     created_at: datetime
     """When the key was created."""
@@ -562,6 +651,9 @@ class Key:
     a second."""
     revoked_at: datetime | None
     """When the key was revoked, or `null`."""
+    suspended_at: datetime | None
+    """When the key was suspended, or `null`. A suspended key is refused until it is
+    resumed."""
     ban: KeyBan | None
     """The ban in force, or `null`."""
 
@@ -575,11 +667,13 @@ class Key:
             plan=cast(Plan, field(fields, "plan", text)),
             limits=field(fields, "limits", KeyLimits.from_json),
             permissions=cast(list[Permission], field(fields, "permissions", list_of(text))),
+            networks=field(fields, "networks", list_of(text)),
             environment=cast(Environment, field(fields, "environment", text)),
             created_at=field(fields, "createdAt", instant),
             expires_at=field(fields, "expiresAt", nullable(instant)),
             last_used_at=field(fields, "lastUsedAt", nullable(instant)),
             revoked_at=field(fields, "revokedAt", nullable(instant)),
+            suspended_at=field(fields, "suspendedAt", nullable(instant)),
             ban=field(fields, "ban", nullable(KeyBan.from_json)),
         )
 
@@ -592,11 +686,13 @@ class Key:
                 "plan": self.plan,
                 "limits": self.limits,
                 "permissions": self.permissions,
+                "networks": self.networks,
                 "environment": self.environment,
                 "createdAt": self.created_at,
                 "expiresAt": self.expires_at,
                 "lastUsedAt": self.last_used_at,
                 "revokedAt": self.revoked_at,
+                "suspendedAt": self.suspended_at,
                 "ban": self.ban,
             }
         )
@@ -612,6 +708,7 @@ class KeyWithSecret:
     plan: Plan
     limits: KeyLimits
     permissions: list[Permission]
+    networks: list[str]
     environment: Environment
     created_at: datetime
     expires_at: datetime | None
@@ -620,6 +717,9 @@ class KeyWithSecret:
     """When the key was last used, or `null` for never."""
     revoked_at: datetime | None
     """When the key was revoked, or `null`."""
+    suspended_at: datetime | None
+    """When the key was suspended, or `null`. A suspended key is refused until it is
+    resumed."""
     ban: KeyBan | None
     """The ban in force, or `null`."""
     secret: str = dataclass_field(repr=False)
@@ -635,11 +735,13 @@ class KeyWithSecret:
             plan=cast(Plan, field(fields, "plan", text)),
             limits=field(fields, "limits", KeyLimits.from_json),
             permissions=cast(list[Permission], field(fields, "permissions", list_of(text))),
+            networks=field(fields, "networks", list_of(text)),
             environment=cast(Environment, field(fields, "environment", text)),
             created_at=field(fields, "createdAt", instant),
             expires_at=field(fields, "expiresAt", nullable(instant)),
             last_used_at=field(fields, "lastUsedAt", nullable(instant)),
             revoked_at=field(fields, "revokedAt", nullable(instant)),
+            suspended_at=field(fields, "suspendedAt", nullable(instant)),
             ban=field(fields, "ban", nullable(KeyBan.from_json)),
             secret=field(fields, "secret", text),
         )
@@ -653,11 +755,13 @@ class KeyWithSecret:
                 "plan": self.plan,
                 "limits": self.limits,
                 "permissions": self.permissions,
+                "networks": self.networks,
                 "environment": self.environment,
                 "createdAt": self.created_at,
                 "expiresAt": self.expires_at,
                 "lastUsedAt": self.last_used_at,
                 "revokedAt": self.revoked_at,
+                "suspendedAt": self.suspended_at,
                 "ban": self.ban,
                 "secret": self.secret,
             }
@@ -1140,6 +1244,70 @@ class Inventory:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A request that was answered with an error."""
+
+    id: int
+    time: datetime
+    """When the response was sent."""
+    request_id: str
+    """The `X-Request-Id` of the response."""
+    key_id: int
+    """The id of the key that made the request."""
+    method: str
+    """The HTTP method, or `other` if it isn't a usual one."""
+    route: str | None
+    """The path as it is written in this document, or `null` if the path isn't in it."""
+    path: str | None
+    """The path without its query, or `null` like `route`. A parameter that isn't an
+    integer is replaced with its name, because it could be a secret."""
+    status: int
+    """The HTTP status."""
+    code: str
+    message: str
+    """The message of the error, for people."""
+    duration_ms: int
+    """How long the request took, in milliseconds."""
+
+    @classmethod
+    def from_json(cls, value: object) -> Failure:
+        """Reads the JSON form."""
+        fields = json_object(value)
+        return cls(
+            id=field(fields, "id", integer),
+            time=field(fields, "time", instant),
+            request_id=field(fields, "requestId", text),
+            key_id=field(fields, "keyId", integer),
+            method=field(fields, "method", text),
+            route=field(fields, "route", nullable(text)),
+            path=field(fields, "path", nullable(text)),
+            status=field(fields, "status", integer),
+            code=field(fields, "code", text),
+            message=field(fields, "message", text),
+            duration_ms=field(fields, "durationMs", integer),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the JSON form."""
+        form: dict[str, Any] = encode(
+            {
+                "id": self.id,
+                "time": self.time,
+                "requestId": self.request_id,
+                "keyId": self.key_id,
+                "method": self.method,
+                "route": self.route,
+                "path": self.path,
+                "status": self.status,
+                "code": self.code,
+                "message": self.message,
+                "durationMs": self.duration_ms,
+            }
+        )
+        return form
+
+
+@dataclass(frozen=True)
 class UsageHour:
     """One hour."""
 
@@ -1345,6 +1513,43 @@ class LastBackup:
 
 
 @dataclass(frozen=True)
+class RemoteBackup:
+    """The newest scheduled backup of a server on another machine."""
+
+    at: datetime | None
+    """When it began, or `null` if there is none."""
+    size_bytes: int
+    """Its size."""
+    failures: int
+    """Attempts that failed since the server started."""
+    failing: bool
+    """Whether the last attempt failed. The server's log says why."""
+
+    @classmethod
+    def from_json(cls, value: object) -> RemoteBackup:
+        """Reads the JSON form."""
+        fields = json_object(value)
+        return cls(
+            at=field(fields, "at", nullable(instant)),
+            size_bytes=field(fields, "sizeBytes", integer),
+            failures=field(fields, "failures", integer),
+            failing=field(fields, "failing", boolean),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the JSON form."""
+        form: dict[str, Any] = encode(
+            {
+                "at": self.at,
+                "sizeBytes": self.size_bytes,
+                "failures": self.failures,
+                "failing": self.failing,
+            }
+        )
+        return form
+
+
+@dataclass(frozen=True)
 class RequestMinute:
     """The API requests that a server handled in one minute."""
 
@@ -1405,7 +1610,10 @@ class Status:
     cache_misses: int
     """Pages of lists that had to be read from the database."""
     last_backup: LastBackup | None
-    """The newest scheduled backup of this server, or `null`."""
+    """The newest scheduled backup in this server's directory, or `null`."""
+    remote_backup: RemoteBackup | None
+    """The newest scheduled backup that this server stored on another machine, or `null`
+    if it isn't set up to do so."""
     requests: list[RequestMinute]
     """The last hour, minute by minute, oldest first."""
 
@@ -1423,6 +1631,7 @@ class Status:
             cache_hits=field(fields, "cacheHits", integer),
             cache_misses=field(fields, "cacheMisses", integer),
             last_backup=field(fields, "lastBackup", nullable(LastBackup.from_json)),
+            remote_backup=field(fields, "remoteBackup", nullable(RemoteBackup.from_json)),
             requests=field(fields, "requests", list_of(RequestMinute.from_json)),
         )
 
@@ -1439,6 +1648,7 @@ class Status:
                 "cacheHits": self.cache_hits,
                 "cacheMisses": self.cache_misses,
                 "lastBackup": self.last_backup,
+                "remoteBackup": self.remote_backup,
                 "requests": self.requests,
             }
         )
@@ -1459,10 +1669,14 @@ class UnknownEvent:
     """The resource that changed, and its id."""
     actor: str
     key_id: int | None
-    """The key that made the change. Null if `actor` isn't `key`, or if you are neither
-    that key nor an admin."""
+    """The key that made the change. Null if `actor` isn't `key`, or if yours is another
+    key without the `write` or `admin` permission."""
+    key_name: str | None
+    """The current name of that key, which may be up to 10 seconds old; null like
+    `keyId`."""
     request_id: str | None
-    """The `X-Request-Id` of the request that made the change; null like `keyId`."""
+    """The `X-Request-Id` of the request that made the change. Null if `actor` isn't
+    `key`, or if you are neither that key nor an admin."""
     data: dict[str, Any]
     """The resource as a GET would have returned it right after the change. If it was
     deleted, right before."""
@@ -1478,6 +1692,7 @@ class UnknownEvent:
             subject=field(fields, "subject", text),
             actor=field(fields, "actor", text),
             key_id=field(fields, "keyId", nullable(integer)),
+            key_name=field(fields, "keyName", nullable(text)),
             request_id=field(fields, "requestId", nullable(text)),
             data=field(fields, "data", json_object),
         )
@@ -1492,6 +1707,7 @@ class UnknownEvent:
                 "subject": self.subject,
                 "actor": self.actor,
                 "keyId": self.key_id,
+                "keyName": self.key_name,
                 "requestId": self.request_id,
                 "data": self.data,
             }
@@ -1512,10 +1728,14 @@ class PetEvent:
     """The resource that changed, and its id."""
     actor: str
     key_id: int | None
-    """The key that made the change. Null if `actor` isn't `key`, or if you are neither
-    that key nor an admin."""
+    """The key that made the change. Null if `actor` isn't `key`, or if yours is another
+    key without the `write` or `admin` permission."""
+    key_name: str | None
+    """The current name of that key, which may be up to 10 seconds old; null like
+    `keyId`."""
     request_id: str | None
-    """The `X-Request-Id` of the request that made the change; null like `keyId`."""
+    """The `X-Request-Id` of the request that made the change. Null if `actor` isn't
+    `key`, or if you are neither that key nor an admin."""
     data: Pet
     """The resource as a GET would have returned it right after the change. If it was
     deleted, right before."""
@@ -1531,6 +1751,7 @@ class PetEvent:
             subject=field(fields, "subject", text),
             actor=field(fields, "actor", text),
             key_id=field(fields, "keyId", nullable(integer)),
+            key_name=field(fields, "keyName", nullable(text)),
             request_id=field(fields, "requestId", nullable(text)),
             data=field(fields, "data", Pet.from_json),
         )
@@ -1545,6 +1766,7 @@ class PetEvent:
                 "subject": self.subject,
                 "actor": self.actor,
                 "keyId": self.key_id,
+                "keyName": self.key_name,
                 "requestId": self.request_id,
                 "data": self.data,
             }
@@ -1565,10 +1787,14 @@ class OrderEvent:
     """The resource that changed, and its id."""
     actor: str
     key_id: int | None
-    """The key that made the change. Null if `actor` isn't `key`, or if you are neither
-    that key nor an admin."""
+    """The key that made the change. Null if `actor` isn't `key`, or if yours is another
+    key without the `write` or `admin` permission."""
+    key_name: str | None
+    """The current name of that key, which may be up to 10 seconds old; null like
+    `keyId`."""
     request_id: str | None
-    """The `X-Request-Id` of the request that made the change; null like `keyId`."""
+    """The `X-Request-Id` of the request that made the change. Null if `actor` isn't
+    `key`, or if you are neither that key nor an admin."""
     data: Order
     """The resource as a GET would have returned it right after the change. If it was
     deleted, right before."""
@@ -1584,6 +1810,7 @@ class OrderEvent:
             subject=field(fields, "subject", text),
             actor=field(fields, "actor", text),
             key_id=field(fields, "keyId", nullable(integer)),
+            key_name=field(fields, "keyName", nullable(text)),
             request_id=field(fields, "requestId", nullable(text)),
             data=field(fields, "data", Order.from_json),
         )
@@ -1598,6 +1825,7 @@ class OrderEvent:
                 "subject": self.subject,
                 "actor": self.actor,
                 "keyId": self.key_id,
+                "keyName": self.key_name,
                 "requestId": self.request_id,
                 "data": self.data,
             }
@@ -1618,10 +1846,14 @@ class CategoryEvent:
     """The resource that changed, and its id."""
     actor: str
     key_id: int | None
-    """The key that made the change. Null if `actor` isn't `key`, or if you are neither
-    that key nor an admin."""
+    """The key that made the change. Null if `actor` isn't `key`, or if yours is another
+    key without the `write` or `admin` permission."""
+    key_name: str | None
+    """The current name of that key, which may be up to 10 seconds old; null like
+    `keyId`."""
     request_id: str | None
-    """The `X-Request-Id` of the request that made the change; null like `keyId`."""
+    """The `X-Request-Id` of the request that made the change. Null if `actor` isn't
+    `key`, or if you are neither that key nor an admin."""
     data: Category
     """The resource as a GET would have returned it right after the change. If it was
     deleted, right before."""
@@ -1637,6 +1869,7 @@ class CategoryEvent:
             subject=field(fields, "subject", text),
             actor=field(fields, "actor", text),
             key_id=field(fields, "keyId", nullable(integer)),
+            key_name=field(fields, "keyName", nullable(text)),
             request_id=field(fields, "requestId", nullable(text)),
             data=field(fields, "data", Category.from_json),
         )
@@ -1651,6 +1884,7 @@ class CategoryEvent:
                 "subject": self.subject,
                 "actor": self.actor,
                 "keyId": self.key_id,
+                "keyName": self.key_name,
                 "requestId": self.request_id,
                 "data": self.data,
             }
@@ -1671,10 +1905,14 @@ class KeyEvent:
     """The resource that changed, and its id."""
     actor: str
     key_id: int | None
-    """The key that made the change. Null if `actor` isn't `key`, or if you are neither
-    that key nor an admin."""
+    """The key that made the change. Null if `actor` isn't `key`, or if yours is another
+    key without the `write` or `admin` permission."""
+    key_name: str | None
+    """The current name of that key, which may be up to 10 seconds old; null like
+    `keyId`."""
     request_id: str | None
-    """The `X-Request-Id` of the request that made the change; null like `keyId`."""
+    """The `X-Request-Id` of the request that made the change. Null if `actor` isn't
+    `key`, or if you are neither that key nor an admin."""
     data: Key
     """The resource as a GET would have returned it right after the change. If it was
     deleted, right before."""
@@ -1690,6 +1928,7 @@ class KeyEvent:
             subject=field(fields, "subject", text),
             actor=field(fields, "actor", text),
             key_id=field(fields, "keyId", nullable(integer)),
+            key_name=field(fields, "keyName", nullable(text)),
             request_id=field(fields, "requestId", nullable(text)),
             data=field(fields, "data", Key.from_json),
         )
@@ -1704,6 +1943,7 @@ class KeyEvent:
                 "subject": self.subject,
                 "actor": self.actor,
                 "keyId": self.key_id,
+                "keyName": self.key_name,
                 "requestId": self.request_id,
                 "data": self.data,
             }
@@ -1724,10 +1964,14 @@ class WebhookEvent:
     """The resource that changed, and its id."""
     actor: str
     key_id: int | None
-    """The key that made the change. Null if `actor` isn't `key`, or if you are neither
-    that key nor an admin."""
+    """The key that made the change. Null if `actor` isn't `key`, or if yours is another
+    key without the `write` or `admin` permission."""
+    key_name: str | None
+    """The current name of that key, which may be up to 10 seconds old; null like
+    `keyId`."""
     request_id: str | None
-    """The `X-Request-Id` of the request that made the change; null like `keyId`."""
+    """The `X-Request-Id` of the request that made the change. Null if `actor` isn't
+    `key`, or if you are neither that key nor an admin."""
     data: Webhook
     """The resource as a GET would have returned it right after the change. If it was
     deleted, right before."""
@@ -1743,6 +1987,7 @@ class WebhookEvent:
             subject=field(fields, "subject", text),
             actor=field(fields, "actor", text),
             key_id=field(fields, "keyId", nullable(integer)),
+            key_name=field(fields, "keyName", nullable(text)),
             request_id=field(fields, "requestId", nullable(text)),
             data=field(fields, "data", Webhook.from_json),
         )
@@ -1757,6 +2002,7 @@ class WebhookEvent:
                 "subject": self.subject,
                 "actor": self.actor,
                 "keyId": self.key_id,
+                "keyName": self.key_name,
                 "requestId": self.request_id,
                 "data": self.data,
             }
@@ -1777,10 +2023,14 @@ class PhotoEvent:
     """The resource that changed, and its id."""
     actor: str
     key_id: int | None
-    """The key that made the change. Null if `actor` isn't `key`, or if you are neither
-    that key nor an admin."""
+    """The key that made the change. Null if `actor` isn't `key`, or if yours is another
+    key without the `write` or `admin` permission."""
+    key_name: str | None
+    """The current name of that key, which may be up to 10 seconds old; null like
+    `keyId`."""
     request_id: str | None
-    """The `X-Request-Id` of the request that made the change; null like `keyId`."""
+    """The `X-Request-Id` of the request that made the change. Null if `actor` isn't
+    `key`, or if you are neither that key nor an admin."""
     data: Photo
     """The resource as a GET would have returned it right after the change. If it was
     deleted, right before."""
@@ -1796,6 +2046,7 @@ class PhotoEvent:
             subject=field(fields, "subject", text),
             actor=field(fields, "actor", text),
             key_id=field(fields, "keyId", nullable(integer)),
+            key_name=field(fields, "keyName", nullable(text)),
             request_id=field(fields, "requestId", nullable(text)),
             data=field(fields, "data", Photo.from_json),
         )
@@ -1810,6 +2061,7 @@ class PhotoEvent:
                 "subject": self.subject,
                 "actor": self.actor,
                 "keyId": self.key_id,
+                "keyName": self.key_name,
                 "requestId": self.request_id,
                 "data": self.data,
             }

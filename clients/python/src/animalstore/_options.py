@@ -151,7 +151,7 @@ class ListOptions(ReadOptions, total=False):
 
 
 class CreateOptions(CallOptions, total=False):
-    """Options of create_pet, place_order and add_photo."""
+    """Options of create_pet, create_pet_batch, place_order and add_photo."""
 
     idempotency_key: str
     """Identifies the request, so that it is executed only once, however often it is

@@ -10,15 +10,20 @@ CREATE TABLE pets (
   -- No foreign key: it would lock the category's row for every pet added, and all
   -- of them share a few rows. Categories are never deleted.
   category_id bigint   NOT NULL,
-  status      smallint NOT NULL CHECK (status BETWEEN 0 AND 2), -- available, pending, sold
-  folded_name text     COLLATE "C" NOT NULL -- by db.FoldName
+  status      smallint NOT NULL CHECK (status BETWEEN 0 AND 2) -- available, pending, sold
 );
 -- For the lists of one status, and of one category in one status. They don't contain
 -- names, which can be too long for an index.
 CREATE INDEX pets_by_status   ON pets (status, id);
 CREATE INDEX pets_by_category ON pets (category_id, status, id);
--- For the list by name.
-CREATE INDEX pets_by_name     ON pets (folded_name, id) INCLUDE (status, category_id);
+
+-- The entries of names, by db.NameEntries, to find pets by them.
+CREATE TABLE name_entries (
+  entry  text   COLLATE "C" NOT NULL,
+  pet_id bigint NOT NULL, -- no foreign key: to check it, every removal would read all entries
+  shared bigint NOT NULL,
+  PRIMARY KEY (entry, pet_id) INCLUDE (shared)
+);
 
 CREATE TABLE photos (
   id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -59,11 +64,15 @@ CREATE TABLE orders (
   id         bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   pet_id     bigint   NOT NULL, -- no foreign key: an order outlives its pet
   status     smallint NOT NULL CHECK (status BETWEEN 0 AND 3), -- placed, approved, delivered, cancelled
+  reference  text     COLLATE "C" NOT NULL, -- empty: none
+  note       text     NOT NULL, -- empty: none
   created_at bigint   NOT NULL,
   updated_at bigint   NOT NULL
 );
-CREATE INDEX orders_by_status ON orders (status, id);
-CREATE INDEX orders_by_pet    ON orders (pet_id, status, id);
+CREATE INDEX orders_by_status        ON orders (status, id);
+CREATE INDEX orders_by_pet           ON orders (pet_id, status, id);
+CREATE INDEX orders_by_reference     ON orders (reference, status, id) WHERE reference <> '';
+CREATE INDEX orders_by_pet_reference ON orders (pet_id, reference, status, id) WHERE reference <> '';
 -- A pet has at most one open order.
 CREATE UNIQUE INDEX orders_open ON orders (pet_id) WHERE status <= 1;
 
@@ -80,18 +89,20 @@ CREATE TABLE idempotency_records (
 CREATE INDEX idempotency_records_by_age ON idempotency_records (created_at);
 
 CREATE TABLE keys (
-  id          bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  name        text     NOT NULL,
-  plan        text     NOT NULL,
-  per_minute  bigint   NOT NULL,
-  per_day     bigint   NOT NULL,
-  permissions smallint NOT NULL, -- bits: 1 read, 2 write, 4 admin
-  environment text     COLLATE "C" NOT NULL,
-  created_at  bigint   NOT NULL,
-  expires_at  bigint   NOT NULL,
-  last_used   bigint   NOT NULL,
-  revoked_at  bigint   NOT NULL,
-  unbanned_at bigint   NOT NULL
+  id           bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name         text     NOT NULL,
+  plan         text     NOT NULL,
+  per_minute   bigint   NOT NULL,
+  per_day      bigint   NOT NULL,
+  permissions  smallint NOT NULL, -- bits: 1 read, 2 write, 4 admin, 8 pets:read, 16 pets:write, 32 orders:read, 64 orders:write
+  environment  text     COLLATE "C" NOT NULL,
+  created_at   bigint   NOT NULL,
+  expires_at   bigint   NOT NULL,
+  networks     text     NOT NULL, -- separated by commas; '' is anywhere
+  last_used    bigint   NOT NULL,
+  revoked_at   bigint   NOT NULL,
+  unbanned_at  bigint   NOT NULL,
+  suspended_at bigint   NOT NULL
 );
 -- The few keys that can manage keys.
 CREATE INDEX keys_admin ON keys (environment, id) WHERE permissions & 4 <> 0 AND revoked_at = 0;
@@ -129,7 +140,7 @@ $$;
 --
 -- All columns but last_used, which changes all the time and decides nothing. A new key
 -- comes with a secret.
-CREATE TRIGGER keys_changed BEFORE UPDATE OF id, name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, revoked_at, unbanned_at OR DELETE OR TRUNCATE ON keys
+CREATE TRIGGER keys_changed BEFORE UPDATE OF id, name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, networks, revoked_at, unbanned_at, suspended_at OR DELETE OR TRUNCATE ON keys
   FOR EACH STATEMENT EXECUTE FUNCTION animalstore_keys_changed();
 CREATE TRIGGER keys_changed BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON key_secrets
   FOR EACH STATEMENT EXECUTE FUNCTION animalstore_keys_changed();
@@ -165,13 +176,15 @@ CREATE TABLE events (
   id         bigint   PRIMARY KEY,
   type       smallint NOT NULL, -- index in animalstore.EventTypes
   subject_id bigint   NOT NULL, -- of the resource that the type names
+  pet_id     bigint   NOT NULL, -- of the pet itself, or of the photo's or order's pet; 0: none
   created_at bigint   NOT NULL,
   key_id     bigint   NOT NULL, -- who made the change; 0 is the command line, -1 the service
   request_id text     NOT NULL,
   data       text     NOT NULL  -- the resource as JSON
 );
--- For the events of one resource.
-CREATE INDEX events_by_subject ON events (subject_id, id);
+-- For the events of a pet with its photos and orders, and of any other resource.
+CREATE INDEX events_by_pet     ON events (pet_id, id) WHERE pet_id <> 0;
+CREATE INDEX events_by_subject ON events (subject_id, id) WHERE type > 2; -- all but pets
 
 -- A change adds its events here, in its transaction. They get their ids after that was
 -- committed: a sequence is advanced before a commit, so a reader of this table that
@@ -180,6 +193,7 @@ CREATE TABLE event_queue (
   seq        bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   type       smallint NOT NULL,
   subject_id bigint   NOT NULL,
+  pet_id     bigint   NOT NULL,
   created_at bigint   NOT NULL,
   key_id     bigint   NOT NULL,
   request_id text     NOT NULL,
@@ -249,3 +263,32 @@ CREATE TABLE console_forms (
   used_at bigint NOT NULL
 );
 CREATE INDEX console_forms_by_age ON console_forms (used_at);
+
+-- Requests that were answered with an error.
+CREATE TABLE failures (
+  id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  time        bigint NOT NULL,
+  request_id  text   COLLATE "C" NOT NULL,
+  key_id      bigint NOT NULL,
+  method      text   NOT NULL,
+  route       text   NOT NULL, -- '' if the path matched none
+  path        text   NOT NULL,
+  status      bigint NOT NULL,
+  code        text   COLLATE "C" NOT NULL,
+  message     text   NOT NULL,
+  duration_ms bigint NOT NULL
+);
+-- One of each is kept. With a plain key_id, the planner might use this index for lists.
+CREATE UNIQUE INDEX failures_by_second ON failures ((time / 1000), (key_id + 0), code);
+CREATE INDEX failures_by_key     ON failures (key_id, id);
+CREATE INDEX failures_by_code    ON failures (code, id);
+CREATE INDEX failures_by_request ON failures (request_id, id);
+CREATE INDEX failures_by_time    ON failures (time);
+
+-- How many rows failures has, because counting a million takes long.
+CREATE TABLE failure_total (
+  id     bigint PRIMARY KEY CHECK (id = 1),
+  stored bigint NOT NULL
+);
+
+INSERT INTO failure_total VALUES (1, 0);

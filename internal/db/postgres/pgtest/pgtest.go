@@ -117,11 +117,11 @@ const DeleteAll = `
 	DELETE FROM deliveries; DELETE FROM webhooks; DELETE FROM webhook_position;
 	DELETE FROM events; DELETE FROM event_queue; DELETE FROM idempotency_records;
 	DELETE FROM photo_parts; DELETE FROM photos; DELETE FROM photo_total;
-	DELETE FROM orders; DELETE FROM pets; DELETE FROM categories;
-	DELETE FROM console_sessions; DELETE FROM console_forms;
+	DELETE FROM orders; DELETE FROM pets; DELETE FROM name_entries; DELETE FROM categories;
+	DELETE FROM console_sessions; DELETE FROM console_forms; DELETE FROM failures; UPDATE failure_total SET stored = 0;
 	DELETE FROM limit_states; DELETE FROM usage; DELETE FROM key_secrets; DELETE FROM keys;
 	SELECT setval(pg_get_serial_sequence(name, 'id'), 1, false)
-		FROM unnest(ARRAY['pets', 'photos', 'orders', 'keys', 'webhooks', 'deliveries']) AS name;`
+		FROM unnest(ARRAY['pets', 'photos', 'orders', 'keys', 'webhooks', 'deliveries', 'failures']) AS name;`
 
 // Name returns the name of the database in a URL.
 func Name(dsn string) string {

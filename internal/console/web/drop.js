@@ -1,9 +1,9 @@
-// Photos can be dropped on their section of a page, as well as chosen in its form.
+// Files can be dropped on the section of their form, as well as chosen there.
 "use strict";
 
 {
 	const form = document.querySelector(".drop");
-	const area = form.closest(".photos");
+	const area = form.closest("section") ?? form;
 	const files = form.querySelector("[type=file]");
 	const status = form.querySelector("[role=status]");
 
@@ -12,9 +12,12 @@
 	const mark = (over) => form.classList.toggle("over", over);
 
 	// The server stops reading a form that is too large, so it couldn't say what is wrong.
+	const max = Number(form.dataset.max ?? files.dataset.max);
+	const left = Number(files.dataset.left ?? Infinity);
 	const check = () => {
 		const size = [...files.files].reduce((sum, file) => sum + file.size, 0);
-		files.setCustomValidity(size > form.dataset.max ? `These files are larger than ${form.dataset.max >> 20} MiB together: add fewer at once.` : "");
+		files.setCustomValidity(
+			files.files.length > left ? `At most ${left} more photos are possible.` : size > max ? `At most ${max >> 20} MiB can be sent at once.` : "");
 	};
 
 	files.addEventListener("change", check);
@@ -35,14 +38,15 @@
 			event.preventDefault();
 			files.files = event.dataTransfer.files;
 			check();
-			form.requestSubmit();
+			if (form.dataset.wait === undefined) {
+				form.requestSubmit();
+			}
 		}
 	});
 
-	form.querySelector("small").append(", or drop them here");
+	form.querySelector("label[for=files] small").append(", or drop here");
 	form.addEventListener("submit", () => {
-		const n = files.files.length;
-		status.textContent = `Sending ${n === 1 ? "one photo" : `${n} photos`}…`;
+		status.textContent = "Sending…";
 		status.hidden = false;
 	});
 	addEventListener("pageshow", () => { status.hidden = true; });

@@ -1,0 +1,115 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"animalstore"
+)
+
+// CreatePetBatch adds 1 to 100 pets: all of them or none. They are added only once, even if
+// the call is retried: see [IdempotencyKey]. Use [Client.ImportPets] for more.
+func (c *Client) CreatePetBatch(ctx context.Context, pets []animalstore.NewPet, options ...CallOption) ([]animalstore.Pet, error) {
+	batch, err := send(ctx, c, petBatchCall(pets), options, isBatchOf(len(pets)))
+	return batch.Pets, err
+}
+
+func petBatchCall(pets []animalstore.NewPet) *call {
+	names := make([]string, len(pets))
+	for i, pet := range pets {
+		names[i] = pet.Name
+	}
+	return &call{
+		operation: "createPetBatch", method: http.MethodPost, path: "/pets/batch",
+		body: animalstore.NewPetBatch{Pets: pets}, name: strings.Join(names, " "), repeat: replayed,
+	}
+}
+
+func isBatchOf(n int) func(*animalstore.PetBatch) bool {
+	return func(b *animalstore.PetBatch) bool {
+		return len(b.Pets) == n && !slices.ContainsFunc(b.Pets, func(p animalstore.Pet) bool { return !isPet(&p) })
+	}
+}
+
+// PetImport is the progress or the result of [Client.ImportPets].
+type PetImport struct {
+	Added    int // by this call
+	Existing int // added by an earlier call with the same pets
+	Unknown  int // sent last, but the response was lost: they may have been added
+}
+
+// ImportOptions are for [Client.ImportPets].
+type ImportOptions struct {
+	// Salt makes this another import than those of the same pets with another salt.
+	Salt string
+	// Done is how many of the pets earlier calls have added, if you know: their batches aren't
+	// sent again, which would cost requests.
+	Done int
+	// OnBatch is called after each batch, if it isn't nil.
+	OnBatch func(PetImport)
+}
+
+// ImportPets adds any number of pets in their order, as batches of 100, each of which is one
+// request. If a pet isn't valid, it adds none.
+//
+// After an error or a crash, call it again with the same pets, API key and salt, at most
+// 24 hours after the first call: pets that were added are not added again. If any pet or
+// their order changes, that is a new import, which adds all of them.
+func (c *Client) ImportPets(ctx context.Context, pets []animalstore.NewPet, options ImportOptions) (done PetImport, err error) {
+	sum, err := importSum(pets, options.Salt)
+	if err != nil {
+		return done, fmt.Errorf("importPets: %w", err)
+	}
+	number := 0 // of the batch
+	for batch := range slices.Chunk(pets, animalstore.MaxPetBatch) {
+		number++
+		if number*animalstore.MaxPetBatch <= options.Done {
+			done.Existing += len(batch)
+			continue
+		}
+		k := petBatchCall(batch)
+		var meta Meta
+		key := fmt.Sprintf("import-%s-%d-%d", sum, number, len(batch))
+		_, err := send(ctx, c, k, []CallOption{IdempotencyKey(key), ReadMeta(&meta)}, isBatchOf(len(batch)))
+		switch {
+		case errors.Is(err, ErrOutcomeUnknown):
+			done.Unknown = len(batch)
+			return done, err
+		case err != nil:
+			return done, err
+		case meta.Replayed && done.Added == 0 && !k.resent:
+			done.Existing += len(batch)
+		default: // batches are sent in order, so no earlier call got this far
+			done.Added += len(batch)
+		}
+		if options.OnBatch != nil {
+			options.OnBatch(done)
+		}
+	}
+	return done, nil
+}
+
+// importSum identifies an import.
+func importSum(pets []animalstore.NewPet, salt string) (string, error) {
+	hash := sha256.New()
+	fmt.Fprintln(hash, salt)
+	enc := json.NewEncoder(hash)
+	enc.SetEscapeHTML(false)
+	for i, pet := range pets {
+		var invalid *animalstore.Error
+		if err := pet.Validate(); errors.As(err, &invalid) {
+			return "", animalstore.Errorf(animalstore.ValidationFailed, "pets[%d].%s", i, invalid.Message)
+		}
+		if err := enc.Encode(pet); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}

@@ -1,0 +1,125 @@
+package client_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/client/clienttest"
+)
+
+// catalogue returns n pets, most of which are equal.
+func catalogue(n int) []animalstore.NewPet {
+	pets := make([]animalstore.NewPet, n)
+	for i := range pets {
+		pets[i] = animalstore.NewPet{Name: "goldfish", CategoryID: int64(i % 2)}
+	}
+	return pets
+}
+
+func countPets(t *testing.T, c *client.Client) int {
+	t.Helper()
+	return len(collect(t, c.ListPets(t.Context(), client.PetQuery{})))
+}
+
+func TestImportPets(t *testing.T) {
+	var responses tally
+	c := clienttest.New(t, clienttest.WithMiddleware(responses.middleware)).Client
+	pets := catalogue(250)
+	changed := catalogue(250)
+	changed[249].Name = "guppy"
+	for _, test := range []struct {
+		what string
+		pets []animalstore.NewPet
+		salt string
+		want client.PetImport
+	}{
+		{"the first time", pets, "", client.PetImport{Added: 250}},
+		{"again", pets, "", client.PetImport{Existing: 250}},
+		{"changed", changed, "", client.PetImport{Added: 250}},
+		{"with a salt", pets, "x", client.PetImport{Added: 250}},
+		{"only a part", pets[:100], "", client.PetImport{Added: 100}},
+		{"none", nil, "", client.PetImport{}},
+	} {
+		stored, requests := countPets(t, c), responses.of(201)
+		var progress []client.PetImport
+		got, err := c.ImportPets(t.Context(), test.pets, client.ImportOptions{Salt: test.salt, OnBatch: func(p client.PetImport) { progress = append(progress, p) }})
+		if err != nil || got != test.want {
+			t.Errorf("%s: got %+v, %v, want %+v", test.what, got, err, test.want)
+		}
+		batches := (len(test.pets) + 99) / 100
+		if added := countPets(t, c) - stored; added != test.want.Added || responses.of(201)-requests != batches || len(progress) != batches {
+			t.Errorf("%s: %d were added in %d requests with progress %+v, want %d in %d", test.what, added, responses.of(201)-requests, progress, test.want.Added, batches)
+		}
+	}
+}
+
+// TestImportOfInvalidPets: nothing is sent if a pet of a later batch is wrong.
+func TestImportOfInvalidPets(t *testing.T) {
+	c := clienttest.New(t).Client
+	pets := catalogue(250)
+	pets[217].Name = "R\xffx"
+	_, err := c.ImportPets(t.Context(), pets, client.ImportOptions{})
+	wantCode(t, err, animalstore.ValidationFailed)
+	if n := countPets(t, c); n != 0 || err == nil || !strings.Contains(err.Error(), "pets[217].name ") {
+		t.Errorf("got %v and %d pets, want an error about pets[217].name and none", err, n)
+	}
+}
+
+// TestInterruptedImport: however an import ends, its result is true, and the next run adds
+// the rest.
+func TestInterruptedImport(t *testing.T) {
+	for _, test := range []struct {
+		what        string
+		batch       int64 // that fails
+		stored      bool  // before the response is lost
+		attempts    int
+		first, next client.PetImport
+	}{
+		{"not stored", 2, false, 1, client.PetImport{Added: 100, Unknown: 100}, client.PetImport{Existing: 100, Added: 150}},
+		{"response lost", 2, true, 1, client.PetImport{Added: 100, Unknown: 100}, client.PetImport{Existing: 200, Added: 50}},
+		{"response lost, then sent again", 1, true, 2, client.PetImport{Added: 250}, client.PetImport{Existing: 250}},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			var batches atomic.Int64
+			store := clienttest.New(t, clienttest.WithMiddleware(func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != "/v1/pets/batch" || batches.Add(1) != test.batch {
+						h.ServeHTTP(w, r)
+						return
+					}
+					if test.stored {
+						h.ServeHTTP(discardedResponse{}, r)
+					}
+					panic(http.ErrAbortHandler)
+				})
+			}))
+			// A new connection for each request keeps the transport from sending it again.
+			hc := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			c := store.NewClient(store.Key, client.WithHTTPClient(hc), client.WithMaxAttempts(test.attempts), client.WithBackoff(time.Millisecond, time.Millisecond))
+			got, err := c.ImportPets(t.Context(), catalogue(250), client.ImportOptions{})
+			if got != test.first || errors.Is(err, client.ErrOutcomeUnknown) != (got.Unknown > 0) {
+				t.Errorf("got %+v, %v, want %+v", got, err, test.first)
+			}
+			got, err = c.ImportPets(t.Context(), catalogue(250), client.ImportOptions{})
+			if err != nil || got != test.next {
+				t.Errorf("the next run: got %+v, %v, want %+v", got, err, test.next)
+			}
+			if n := countPets(t, c); n != 250 {
+				t.Errorf("got %d pets, want 250", n)
+			}
+		})
+	}
+}
+
+// discardedResponse is a response that never reaches the client.
+type discardedResponse struct{}
+
+func (discardedResponse) Header() http.Header         { return http.Header{} }
+func (discardedResponse) Write(p []byte) (int, error) { return len(p), nil }
+func (discardedResponse) WriteHeader(int)             {}

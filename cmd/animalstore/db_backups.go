@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/cli"
+	"animalstore/internal/db/postgres"
+	"animalstore/internal/db/sqlite"
+	"animalstore/internal/db/transfer"
+	"animalstore/internal/db/transfer/s3"
+	"animalstore/internal/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+// bucketHelp describes the addresses of buckets in the help of commands.
+const bucketHelp = `The bucket of s3://BUCKET/PREFIX is at Amazon, or at the https address in
+AWS_ENDPOINT_URL. AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are
+read too, also from files (AWS_SECRET_ACCESS_KEY_FILE), or
+AWS_SHARED_CREDENTIALS_FILE. Set AWS_S3_FORCE_PATH_STYLE to true or false if the
+service needs the bucket in the path, or in the host name.`
+
+// openBucket returns the bucket at an address, and for the address of a single backup its
+// name.
+func openBucket(address string) (bucket *s3.Bucket, name string, err error) {
+	a, err := s3.ParseAddress(address)
+	if err != nil {
+		return nil, "", err
+	}
+	place, name, _ := a.Snapshot()
+	config, err := bucketConfig()
+	if err != nil {
+		return nil, "", err
+	}
+	bucket, err = s3.New(place, config)
+	return bucket, name, err
+}
+
+// bucketConfig reads the variables that other programs use for S3 too.
+func bucketConfig() (c s3.Config, err error) {
+	lookup := func(names ...string) string {
+		for _, name := range names {
+			value, _, e := cli.LookupEnvironment(name)
+			if err == nil {
+				err = e
+			}
+			if value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	c = s3.Config{
+		Endpoint:     lookup("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+		Region:       lookup("AWS_REGION", "AWS_DEFAULT_REGION"),
+		AccessKey:    lookup("AWS_ACCESS_KEY_ID"),
+		SecretKey:    lookup("AWS_SECRET_ACCESS_KEY"),
+		SessionToken: lookup("AWS_SESSION_TOKEN"),
+		Profile:      os.Getenv("AWS_PROFILE"),
+	}
+	if style := lookup("AWS_S3_FORCE_PATH_STYLE"); style != "" {
+		inPath, e := strconv.ParseBool(style)
+		if e != nil {
+			err = cli.Usagef("AWS_S3_FORCE_PATH_STYLE must be true or false, not %q", style)
+		}
+		c.AddressingStyle = map[bool]string{true: "path", false: "virtual"}[inPath]
+	}
+	switch {
+	case err != nil:
+		return c, err
+	case (c.AccessKey == "") != (c.SecretKey == ""):
+		return c, cli.Usagef("set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	case c.AccessKey == "":
+		c.CredentialsFile, err = credentialsFile()
+	}
+	return c, err
+}
+
+// credentialsFile returns the path of the AWS command line's file.
+func credentialsFile() (string, error) {
+	file := os.Getenv("AWS_SHARED_CREDENTIALS_FILE")
+	if home, err := os.UserHomeDir(); file == "" && err == nil {
+		file = filepath.Join(home, ".aws", "credentials")
+	}
+	if _, err := os.ReadFile(file); err != nil {
+		return "", cli.Usagef("a bucket needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SHARED_CREDENTIALS_FILE (%w)", err)
+	}
+	return file, nil
+}
+
+// backUpToBucket makes a backup and uploads it, and prints the result.
+func backUpToBucket(ctx context.Context, address, database string, p *terminal.Printer) error {
+	bucket, name, err := openBucket(address)
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if name != "" {
+		return cli.Usagef("%s names a backup: give its place, because each backup gets a new name", address)
+	}
+	store := fileOf(database)
+	began, line := time.Now(), terminal.NewLine(p.Notes)
+	defer line.Show("")
+	const unchanged = "No backup was made, and the store is unchanged."
+	staged, err := transfer.Stage(ctx, sqlite.Files{}, store, began, &copyProgress{line: line})
+	if err != nil {
+		line.Show("")
+		return copyError(ctx, err, unchanged)
+	}
+	defer staged.Remove()
+	line.Show("")
+	bar := line.Progress(staged.Size>>10, "KiB")
+	err = transfer.Upload(ctx, bucket, staged.Snapshot, staged.Path, func(sent int64) { bar.Add(int(sent>>10 - bar.Done())) })
+	line.Show("")
+	if err != nil {
+		return copyError(ctx, err, unchanged)
+	}
+	if p.JSON {
+		return p.PrintJSON(copyResult{File: bucket.Of(staged.Name), Bytes: staged.Size, Checks: staged.Checks})
+	}
+	p.Note("Backed up %s to %s in %.1f s: %s, one instant, %s passed.", store, bucket.Of(staged.Name), time.Since(began).Seconds(),
+		megabytes(staged.Size), terminal.Count(int64(staged.Checks), "check", "checks"))
+	return nil
+}
+
+// findBackup returns the backup at an address in a bucket: the one that it names, or the
+// newest there if all are of one store.
+func findBackup(ctx context.Context, address string) (*transfer.Download, error) {
+	bucket, name, err := openBucket(address)
+	if err != nil {
+		return nil, cli.Usagef("%w", err)
+	}
+	found, err := transfer.Snapshots(ctx, bucket, "")
+	if err != nil {
+		return nil, err
+	}
+	if name != "" {
+		found = slices.DeleteFunc(found, func(s transfer.Snapshot) bool { return s.Name != name })
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("there is no backup at %s: list those of a bucket with \"animalstore db backups list s3://BUCKET/PREFIX\"", address)
+	}
+	for _, s := range found {
+		if s.Store != found[0].Store {
+			return nil, cli.Usagef("%s has backups of more than one store: choose one with \"animalstore db backups list %s\"", address, address)
+		}
+	}
+	return &transfer.Download{Place: bucket, File: found[0].File}, nil
+}
+
+func dbBackupsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "backups",
+		Short:   "List the backups in a directory or bucket",
+		Long:    "List the backups in a directory or bucket.",
+		Example: "  animalstore db backups list .",
+	}
+	return cli.Group(cmd, dbBackupsListCommand())
+}
+
+// storedBackup is what the list of backups shows of one.
+type storedBackup struct {
+	Address string           `json:"address"` // for restore
+	Store   string           `json:"store"`
+	At      animalstore.Time `json:"at"`
+	Bytes   int64            `json:"bytes"`
+}
+
+var backupColumns = []terminal.Column[storedBackup]{
+	{Title: "ADDRESS", Text: func(b storedBackup) string { return b.Address }},
+	{Title: "MADE", Time: func(b storedBackup) time.Time { return b.At.Time }, Relative: true},
+	{Title: "SIZE", Text: func(b storedBackup) string { return megabytes(b.Bytes) }},
+	{Title: "STORE", Text: func(b storedBackup) string { return b.Store }},
+}
+
+func dbBackupsListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list DIRECTORY|s3://BUCKET/PREFIX",
+		Short: "List backups, the newest first",
+		Long: `List the backups that "serve --backup-dir" and "--backup-to" made, the newest
+first, with the address that "db restore" takes. STORE is the id of the store:
+a restored store has a new one.
+
+` + bucketHelp,
+		Example: `  animalstore db backups list .
+  animalstore db backups list s3://acme-backups/shop`,
+		Args:              cli.OneFile("give a directory or bucket, such as: animalstore db backups list s3://acme-backups/shop"),
+		ValidArgsFunction: cli.CompleteFiles,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			columns, err := chosenColumns(cmd, backupColumns)
+			if err != nil {
+				return err
+			}
+			return listBackups(cmd.Context(), args[0], newPrinter(cmd), columns)
+		},
+	}
+	columnsFlag(cmd, backupColumns)
+	jsonFlag(cmd)
+	return cmd
+}
+
+func listBackups(ctx context.Context, address string, p *terminal.Printer, columns []terminal.Column[storedBackup]) error {
+	var place transfer.Place = transfer.Directory(address)
+	of := func(name string) string { return filepath.Join(address, name) }
+	if s3.Is(address) {
+		bucket, name, err := openBucket(address)
+		if err == nil && name != "" {
+			err = errors.New("give the place of backups, not the address of one")
+		}
+		if err != nil {
+			return cli.Usagef("%w", err)
+		}
+		place, of = bucket, bucket.Of
+	}
+	found, err := transfer.Snapshots(ctx, place, "")
+	if err != nil {
+		return fmt.Errorf("list the backups in %s: %w", address, err)
+	}
+	if len(found) == 0 && !p.JSON {
+		p.Note("There are no backups in %s.", strings.TrimSuffix(address, "/"))
+	}
+	return terminal.PrintList(p, backupRows(found, of), columns)
+}
+
+func backupRows(found []transfer.Snapshot, of func(name string) string) iter.Seq2[storedBackup, error] {
+	return func(yield func(storedBackup, error) bool) {
+		for _, s := range found {
+			if !yield(storedBackup{of(s.Name), s.Store, animalstore.At(s.At), s.Size}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// parseBackupTo sets the bucket of the backups of serve.
+func parseBackupTo(address, database string) (transfer.Remote, error) {
+	if address == "" {
+		return nil, nil
+	}
+	if postgres.Is(database) {
+		return nil, errors.New("--backup-to is for SQLite: back up PostgreSQL with its own tools, see \"animalstore db backup --help\"")
+	}
+	bucket, name, err := openBucket(address)
+	if err == nil && name != "" {
+		err = errors.New("give the place of backups, not the address of one")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--backup-to: %w", err)
+	}
+	return bucket, nil
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"animalstore/internal/assistant"
+	"animalstore/internal/cli"
+
+	"github.com/spf13/cobra"
+)
+
+func mcpCommand() *cobra.Command {
+	var conn connection
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Let an assistant on this machine use a server",
+		Long: `Serve tools for an assistant on standard input and output, over the Model
+Context Protocol: it can find, add and change pets, place and change orders, and
+more. The assistant starts this command itself. Assistants that can call a
+server over HTTP don't need it: they use /mcp at its address.
+
+Each call of a tool is one or two requests to the server at --url. Set the API
+key in ` + keyVariable + `: its permissions decide what the assistant can do,
+and tools that it may not use aren't listed. Messages go to standard error.`,
+		Example: `  animalstore mcp
+  animalstore mcp --url https://pets.example`,
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return conn.do(cmd, func(s session) error { return conn.serveTools(cmd, s) })
+		},
+	}
+	conn.register(cmd, cmd.Flags())
+	return cmd
+}
+
+// serveTools serves the assistant that started this command until it closes standard
+// input. It first finds out whether the key works, because the assistant may not show why
+// its calls fail.
+func (c *connection) serveTools(cmd *cobra.Command, s session) error {
+	if _, err := s.GetLimits(cmd.Context()); err != nil {
+		return err
+	}
+	transport, err := c.transport()
+	if err != nil {
+		return err
+	}
+	defer transport.CloseIdleConnections()
+	lists, err := assistant.Listed(cmd.Context(), &http.Client{Transport: transport}, s.BaseURL(), os.Getenv(keyVariable))
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+	caller := &assistant.Caller{API: s.Client, Lists: lists}
+	err = assistant.New(versionString(), log).Serve(cmd.Context(), io.NopCloser(cmd.InOrStdin()), standardOutput{cmd.OutOrStdout()}, caller)
+	if cmd.Context().Err() != nil {
+		return nil // stopped
+	}
+	return err
+}
+
+// standardOutput stays open: the process closes it.
+type standardOutput struct{ io.Writer }
+
+func (standardOutput) Close() error { return nil }

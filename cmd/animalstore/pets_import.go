@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"animalstore"
+	"animalstore/client"
+	"animalstore/internal/cli"
+	"animalstore/internal/petfile"
+	"animalstore/internal/terminal"
+
+	"github.com/spf13/cobra"
+)
+
+func petsImportCommand(conn *connection) *cobra.Command {
+	var format petfile.Format
+	again := ""
+	cmd := &cobra.Command{
+		Use:   "import FILE|-",
+		Short: "Add the pets from a file",
+		Long: `Add the pets from a file, or from standard input (-), to a server's store.
+
+CSV needs a first line with column names, in any case: name, categoryId and
+optionally status. The separator is a comma or a semicolon. JSON Lines has one
+object per line with fields of these names. Other columns and fields, such as
+the id in an export, are ignored.
+
+The whole file is checked first. If a line can't be added, all such lines are
+reported with the reason, and nothing is added. Pets are then added in the order
+of the file, 100 per request, within the limits of the key.
+
+To continue an interrupted import, run it again with the same key within 24
+hours of the first run: no line is added twice. If any pet in the file has
+changed, it is a new import, which adds all of them. --again adds the same file
+once more.`,
+		Example: `  animalstore pets import pets.csv
+  animalstore pets export | animalstore pets import --format csv -
+  animalstore pets import pets.jsonl --again`,
+		Args:              cli.OneFile("give one file, or - for standard input"),
+		ValidArgsFunction: cli.CompleteFiles,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pets, mistakes, err := petfile.ReadFile(args[0], cmd.InOrStdin(), format)
+			if err != nil {
+				return err
+			}
+			if len(mistakes) > 0 {
+				return reportMistakes(newPrinter(cmd), mistakes)
+			}
+			conn.bulk = true
+			return conn.do(cmd, func(s session) error { return s.importPets(cmd.Context(), pets, again) })
+		},
+	}
+	cli.RegisterOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name or its first character)")
+	cmd.Flags().StringVar(&again, "again", "", "add the file once more; with the `run` that was interrupted, continue that")
+	cmd.Flags().Lookup("again").NoOptDefVal = newRun
+	jsonFlag(cmd)
+	return cmd
+}
+
+// newRun is --again without a value.
+const newRun = "new"
+
+// importResult is the result of an import in JSON.
+type importResult struct {
+	Added    int  `json:"added"`
+	Existing int  `json:"existing"`
+	Unknown  int  `json:"unknown"`
+	Refused  int  `json:"refused"`
+	Complete bool `json:"complete"`
+}
+
+// reportMistakes prints why lines of a file can't be added.
+func reportMistakes(p *terminal.Printer, mistakes []petfile.Mistake) error {
+	for _, m := range mistakes {
+		p.Note("line %d: %s", m.Line, terminal.Visible(m.Err.Error()))
+	}
+	refused := len(mistakes)
+	err := p.Result(importResult{Refused: refused}, "Added nothing.")
+	return errors.Join(fmt.Errorf("%s can't be added: fix and import again", terminal.Count(int64(refused), "line", "lines")), err)
+}
+
+// importPets adds pets and prints the result. again is the value of --again.
+func (s session) importPets(ctx context.Context, pets []animalstore.NewPet, again string) error {
+	if again == newRun {
+		again = rand.Text()[:6]
+		s.Note("Adding the file once more. To continue after an interruption, use --again=%s.", again)
+	}
+	if len(pets) > animalstore.MaxPetBatch {
+		if err := s.noteCost(ctx, len(pets)); err != nil {
+			return err
+		}
+	}
+	progress := s.line.Progress(int64(len(pets)), "pets")
+	paceNoted := false
+	var before client.PetImport
+	done, err := s.ImportPets(ctx, pets, client.ImportOptions{Salt: again, OnBatch: func(done client.PetImport) {
+		s.notePace(&paceNoted)
+		progress.Skip(int64(done.Existing - before.Existing))
+		progress.Add(done.Added - before.Added)
+		before = done
+	}})
+	progress.Clear()
+	text := "Added " + terminal.Count(int64(done.Added), "pet", "pets")
+	if done.Existing > 0 {
+		text += fmt.Sprintf("; %s had been added by an earlier run", terminal.Grouped(int64(done.Existing)))
+	}
+	if done.Unknown > 0 {
+		text += fmt.Sprintf("; up to %s more may have been added", terminal.Grouped(int64(done.Unknown)))
+	}
+	printErr := s.Result(importResult{done.Added, done.Existing, done.Unknown, 0, err == nil}, "%s.", text)
+	if err != nil {
+		s.Note("The import is incomplete. To continue, run it again with the same key within 24 hours of the first run.")
+		err = repeatable{error: err}
+	}
+	return errors.Join(err, printErr)
+}
+
+// noteCost says how many requests an import takes, and warns if that is more than the key
+// may send today.
+func (s session) noteCost(ctx context.Context, pets int) error {
+	began := time.Now()
+	limits, err := s.GetLimits(ctx)
+	if err != nil {
+		return err
+	}
+	requests := int64((pets + animalstore.MaxPetBatch - 1) / animalstore.MaxPetBatch)
+	estimate := importTime(requests, limits.Minute, time.Since(began))
+	today, tomorrow := limits.Day.Remaining, limits.Day.Reset.Time
+	if requests > today {
+		estimate = time.Until(tomorrow) + time.Duration((requests-today-1)/limits.Day.Limit)*24*time.Hour
+	}
+	s.Note("%s, %s, about %s.", terminal.Count(int64(pets), "pet", "pets"), terminal.Count(requests, "request", "requests"), terminal.Duration(estimate))
+	if requests > today {
+		s.Note("The key has %s left today: only %s can be added before %s UTC, and until then the key can't be used for anything else.",
+			terminal.Count(today, "request", "requests"), terminal.Count(today*animalstore.MaxPetBatch, "pet", "pets"), terminal.DateTime(tomorrow))
+	}
+	return nil
+}
+
+// batchTime is roughly how long a server takes for a batch.
+const batchTime = 10 * time.Millisecond
+
+// importTime estimates how long requests take, sent one after the other and paced by the
+// client: half of a minute's requests immediately, the others over the rest of it.
+func importTime(requests int64, minute animalstore.LimitWindow, roundTrip time.Duration) time.Duration {
+	minutes := float64(requests+minute.Limit-minute.Remaining) / float64(minute.Limit)
+	if minutes < 1 {
+		minutes = max(0, 2*minutes-1)
+	}
+	return max(time.Duration(minutes*float64(time.Minute)), time.Duration(requests)*(roundTrip+batchTime))
+}

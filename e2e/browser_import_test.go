@@ -1,0 +1,231 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"animalstore"
+	goclient "animalstore/client"
+	"animalstore/internal/testenv"
+)
+
+// TestConsoleFiles imports files in the console and changes many pets at once, with and
+// without JavaScript.
+func TestConsoleFiles(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	browser := startBrowser(t)
+	s := seeded(t)
+	p := openTab(t, browser, s)
+	p.signIn(s, s.ownerKey())
+	for _, script := range []bool{false, true} {
+		t.Run(fmt.Sprintf("script=%v", script), func(t *testing.T) {
+			p := openTab(t, browser, s)
+			if !script {
+				p.disableScript()
+			}
+			i := importer{p, s, script, uploader(t, s, s.ownerKey(), 1), t.TempDir()}
+			i.importFiles()
+			i.changeMany()
+			if script {
+				i.tab = openTab(t, browser, s) // the other has seen refusals, which browsers report
+				i.dropFile()
+			}
+		})
+	}
+}
+
+// importer uses files of pets in a tab.
+type importer struct {
+	*tab
+	s      *server
+	script bool
+	api    *goclient.Client
+	dir    string
+}
+
+// choose opens the page and chooses a file.
+func (i importer) choose(name, content string) {
+	i.t.Helper()
+	if err := os.WriteFile(filepath.Join(i.dir, name), []byte(content), 0o644); err != nil {
+		i.t.Fatal(err)
+	}
+	i.open(i.s, "/console/pets/import", "#files")
+	i.chooseAgain(name)
+}
+
+func (i importer) chooseAgain(name string) {
+	i.t.Helper()
+	i.do("choose "+name, chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{filepath.Join(i.dir, name)}))
+}
+
+const (
+	checkButton = "#import button:not(.primary)"
+	addButton   = "#import .primary"
+	refused     = "#result .notice.wrong"
+	checked     = "#result .notice.done + h2"
+	added       = `#result [href="/console/pets"]`
+)
+
+func (i importer) importFiles() {
+	i.t.Helper()
+	wrong, right := "name,categoryId\n", "name,categoryId\n"
+	for n := range 30 {
+		line := fmt.Sprintf("Line %d %v,", n, i.script)
+		right += line + "900\n"
+		if n%5 < 2 {
+			wrong += line + "cats\n"
+		} else {
+			wrong += line + "900\n"
+		}
+	}
+	i.choose("pets.csv", wrong)
+	i.do("check", click(checkButton), visible(refused))
+	if got := eval[[]string](i.tab, `[...document.querySelectorAll("#result tbody td:first-child")].map(e => e.textContent)`); strings.Join(got, " ") != "2 3 7 8 12 13 17 18 22 23 27 28" {
+		i.t.Errorf("got mistakes in the lines %q, want 12", got)
+	}
+	i.checkPage("import-mistakes")
+	i.wantPets(900, 0)
+
+	i.choose("pets.csv", right)
+	i.do("check", click(checkButton), visible(checked))
+	i.checkPage("import-checked")
+	notice, rows := i.text("#result .notice"), eval[int](i.tab, `document.querySelectorAll("#result tbody tr").length`)
+	if isNew := strings.Contains(notice, "900"); rows != 10 || !strings.Contains(notice, "30 pets") || isNew == i.script {
+		i.t.Errorf("got %d rows and %q, want ten rows, the count and the category if it is new", rows, notice)
+	}
+	i.wantPets(900, 0)
+	if !i.script {
+		i.chooseAgain("pets.csv")
+	}
+	i.do("add", click(addButton), visible(added))
+	i.wantPets(900, 30)
+	i.choose("pets.csv", right)
+	i.do("add again", click(addButton), visible(added))
+	i.wantPets(900, 30)
+
+	for name, content := range map[string]string{"photo.csv": "\x89PNG\r\n\x1a\n\x00\x00", "letter.csv": "Dear Sir or Madam,\nwe have pets.\n"} {
+		i.choose(name, content)
+		i.do("add what isn't CSV", click(addButton), visible(refused))
+	}
+
+	i.choose("export.csv", fmt.Sprintf("\ufeffNAME;CategoryID;Status\r\n\"Max; the \"\"Great\"\"\";900;sold\r\nZoë %v;900;\r\n", i.script))
+	i.do("add a spreadsheet's export", click(addButton), visible(added))
+	if got := i.wantPets(900, 32); got[0].Name != fmt.Sprint("Zoë ", i.script) || got[1].Name != `Max; the "Great"` {
+		i.t.Errorf("got the pets %q and %q, want those of the spreadsheet", got[0].Name, got[1].Name)
+	}
+	i.removeAll(900)
+	i.importMany()
+}
+
+// importMany adds 10,000 pets, and sees the progress.
+func (i importer) importMany() {
+	i.t.Helper()
+	var many strings.Builder
+	for n := range 10_000 {
+		fmt.Fprintf(&many, "{\"name\": \"Many %d %v\", \"categoryId\": 1}\n", n, i.script)
+	}
+	i.choose("many.jsonl", many.String())
+	eval[any](i.tab, `window.seen = new Set(); new MutationObserver(() => seen.add(document.querySelector("progress").value)).observe(document.querySelector(".progress span"), { childList: true }); null`)
+	i.do("add 10,000", click(addButton), visible(added))
+	if got := i.text("#result .notice"); !strings.HasPrefix(got, "10,000 pets were added.") {
+		i.t.Errorf("got %q, want 10,000 pets", got)
+	}
+	if i.script && eval[int](i.tab, `seen.size`) < 3 {
+		i.t.Errorf("got the progress %v, want several steps", eval[[]float64](i.tab, `[...seen]`))
+	}
+}
+
+// changeMany changes the status of 40 pets, two of which someone else changes at the same
+// time, and removes those.
+func (i importer) changeMany() {
+	i.t.Helper()
+	pets := make([]animalstore.NewPet, 40)
+	for n := range pets {
+		pets[n] = animalstore.NewPet{Name: fmt.Sprint("Marked ", n), CategoryID: 901}
+	}
+	created, err := i.api.CreatePetBatch(i.t.Context(), pets)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	list := "/console/pets?category=901&rows=50"
+	i.open(i.s, list, "tbody tr:nth-child(40)")
+	if i.script {
+		i.do("mark all", click("#all"))
+	} else {
+		eval[any](i.tab, `document.querySelectorAll("[name=mark]").forEach(e => e.click())`)
+	}
+	i.checkPage("marks")
+	for _, pet := range created[10:12] {
+		if _, err := i.api.UpdatePet(i.t.Context(), pet.ID, animalstore.PetPatch{Name: new("Renamed")}); err != nil {
+			i.t.Fatal(err)
+		}
+	}
+	eval[any](i.tab, `document.querySelector("#change").value = "sold"`)
+	i.do("continue", click("#marked button"), visible(".marked"))
+	if got := i.text("h1"); !strings.Contains(got, "40 pets") {
+		i.t.Errorf("got the question %q, want one that names 40 pets", got)
+	}
+	i.checkPage("marked")
+	i.do("confirm", click("main form button"), visible("#refused"))
+	i.checkPage("marked-result")
+	if got := eval[[]string](i.tab, `[...document.querySelectorAll("tbody td:first-child")].map(e => e.textContent)`); len(got) != 2 || !strings.Contains(i.text("h1"), "38 pets") {
+		i.t.Errorf("got %q with the pets %q, want 38 changed and two refused", i.text("h1"), got)
+	}
+	sold := 0
+	for _, pet := range i.wantPets(901, 40) {
+		if pet.Status == animalstore.PetSold {
+			sold++
+		}
+	}
+	if sold != 38 {
+		i.t.Errorf("got %d sold pets, want 38", sold)
+	}
+	i.removeAll(901)
+}
+
+// removeAll removes the pets of a category.
+func (i importer) removeAll(category int64) {
+	i.t.Helper()
+	i.open(i.s, fmt.Sprintf("/console/pets?category=%d&rows=50", category), ".marks")
+	eval[any](i.tab, `document.querySelectorAll("[name=mark]").forEach(e => e.click()); document.querySelector("#change").value = "remove"`)
+	i.do("remove them", click("#marked button"), click("main form .red"), visible(".notice.done"))
+	i.wantPets(category, 0)
+}
+
+// wantPets returns the pets of a category, newest first.
+func (i importer) wantPets(category int64, want int) (pets []animalstore.Pet) {
+	i.t.Helper()
+	for pet, err := range i.api.ListPets(i.t.Context(), goclient.PetQuery{CategoryID: &category}) {
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		pets = append(pets, pet)
+	}
+	if len(pets) != want {
+		i.t.Fatalf("got %d pets, want %d", len(pets), want)
+	}
+	return pets
+}
+
+// dropFile drops a file on the form, which checks it. Then the connection is lost.
+func (i importer) dropFile() {
+	i.t.Helper()
+	i.open(i.s, "/console/pets/import", "#files")
+	eval[any](i.tab, `{
+		const files = new DataTransfer();
+		files.items.add(new File(["name,categoryId\nDropped,902\n"], "dropped.csv"));
+		document.querySelector("#import").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
+	}`)
+	i.do("see what was dropped", visible(checked))
+	i.wantClean()
+	i.s.kill()
+	i.do("add", click(addButton), visible(refused))
+}

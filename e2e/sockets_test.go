@@ -1,0 +1,166 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"animalstore/internal/testenv"
+)
+
+// supervisor holds sockets for a server like systemd does for the packaged socket unit,
+// while the server restarts.
+type supervisor struct {
+	addresses []string
+	files     []*os.File
+	database  string
+}
+
+// newSupervisor listens on two ports: for the service, and for metrics and profiles.
+func newSupervisor(t *testing.T) *supervisor {
+	t.Helper()
+	v := &supervisor{database: newDatabase(t)}
+	for range 2 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := l.(*net.TCPListener).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		v.addresses, v.files = append(v.addresses, l.Addr().String()), append(v.files, f)
+		l.Close() // the file keeps the socket open
+	}
+	return v
+}
+
+// start starts a server, which may not be serving yet.
+func (v *supervisor) start(t *testing.T) *server {
+	t.Helper()
+	// LISTEN_PID has to be the server's own id.
+	cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$@"`, "sh", binary, "serve", "--listen", "127.0.0.1:1", "--ops-listen", "127.0.0.1:1", "--database", "sqlite:"+v.database)
+	cmd.Dir, cmd.ExtraFiles = filepath.Dir(v.database), v.files
+	cmd.Env = append(cleanEnv(), "LISTEN_FDS=2", "LISTEN_FDNAMES=animalstore.socket:ops")
+	s := startProcess(t, cmd)
+	s.database, s.url = v.database, "http://"+v.addresses[0]
+	return s
+}
+
+// TestSocketActivation restarts a server under load. Its supervisor holds the sockets, so
+// no connection is refused, and every request gets a response. None of the connections is
+// idle, so there is no exception for requests on one that is being closed.
+func TestSocketActivation(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	v := newSupervisor(t)
+	key := loadKey(t, v.database)
+	s := v.start(t)
+	target := &server{url: s.url} // whichever server has the socket
+
+	const clients = 16
+	var answered [2]atomic.Int64 // on new connections, and on ones that are kept alive
+	acknowledged := make([][]pet, clients)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			var conn *rawConn
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				write := n%2 == 0
+				a, closes, err := request(target, &conn, key, write, fmt.Sprintf("client %d, number %d", i, n))
+				if err != nil {
+					t.Errorf("client %d, request %d: %v", i, n, err)
+					return
+				}
+				p, err := decodePet(a.body)
+				switch {
+				case write && a.status == 201 && err == nil:
+					acknowledged[i] = append(acknowledged[i], p)
+				case a.status != 200:
+					t.Errorf("client %d, request %d: got %d %s", i, n, a.status, a.body)
+				}
+				answered[i%2].Add(1)
+				if closes || i%2 == 0 {
+					conn.Close()
+					conn = nil
+				}
+			}
+		})
+	}
+	rounds := testenv.Count(3, 20)
+	for round := range rounds {
+		before := [2]int64{answered[0].Load(), answered[1].Load()}
+		testenv.Eventually(t, "requests are answered", func() bool {
+			return t.Failed() || answered[0].Load() > before[0]+10*clients && answered[1].Load() > before[1]+10*clients
+		})
+		if round == 0 {
+			resp, err := http.Get("http://" + v.addresses[1] + "/metrics")
+			if err != nil || resp.StatusCode != 200 {
+				t.Errorf("metrics: got %v, %v, want 200 on the socket named ops", resp, err)
+			}
+		}
+		s.stop()
+		s = v.start(t)
+	}
+	testenv.Eventually(t, "the last server serves", func() bool { return t.Failed() || strings.Contains(s.stderr.String(), "msg=serving") })
+	close(stop)
+	wg.Wait()
+	t.Logf("%d restarts: %d requests on new connections and %d on ones that were kept alive", rounds, answered[0].Load(), answered[1].Load())
+
+	all := newLedger()
+	for _, some := range acknowledged {
+		for _, p := range some {
+			if err := all.add(p); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if n, which := all.missing(newClient(t, s, key).allPets(t, 0), 0); n > 0 {
+		t.Errorf("%d of %d acknowledged pets are lost, such as %q", n, len(all.pets), which)
+	}
+}
+
+// TestSocketMistakes: sockets that can't be used are refused with a message.
+func TestSocketMistakes(t *testing.T) {
+	t.Parallel()
+	v := newSupervisor(t)
+	local, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	unix, err := local.(*net.UnixListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close()
+	file, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for name, files := range map[string][]*os.File{"two": v.files, "a file": {file}, "a Unix socket": {unix}} {
+		cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$@"`, "sh", binary, "serve", "--database", "sqlite:"+v.database)
+		cmd.ExtraFiles, cmd.Env = files, append(cleanEnv(), fmt.Sprint("LISTEN_FDS=", len(files)))
+		s := startProcess(t, cmd)
+		if code := s.wait(); code != 1 || !strings.Contains(s.stderr.String(), "LISTEN_FDS") {
+			t.Errorf("%s: exit code %d, want 1 and a message\n%s", name, code, s.output())
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package assistant
+
+import (
+	"errors"
+	"math"
+	"net/http"
+
+	"animalstore"
+	"animalstore/client"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// failure is what a tool returns instead of a result: the error of the API.
+type failure struct {
+	Code    animalstore.Code `json:"code"`
+	Message string           `json:"message"`
+	Status  int              `json:"status"`
+	// RetryAfter is how many seconds to wait after a 429.
+	RetryAfter int64 `json:"retryAfterSeconds,omitempty"`
+}
+
+func newFailure(err error) failure {
+	var (
+		refused *client.Error
+		limit   *client.RateLimitError
+		coded   *animalstore.Error
+	)
+	f := failure{Code: animalstore.Unavailable, Message: err.Error(), Status: http.StatusServiceUnavailable} // no response
+	if errors.As(err, &coded) {
+		f = failure{Code: coded.Code, Message: coded.Message, Status: http.StatusBadRequest} // of the arguments
+	}
+	if errors.As(err, &refused) {
+		f.Status = refused.Status
+	}
+	if errors.As(err, &limit) {
+		f.Status = http.StatusTooManyRequests
+		f.RetryAfter = max(1, int64(math.Ceil(limit.RetryAfter.Seconds())))
+	}
+	if errors.Is(err, client.ErrOutcomeUnknown) {
+		f.Message += "; the change may or may not have been made: check before you try again"
+	}
+	return f
+}
+
+// result reports the failure to the assistant. It has no structured content, which would
+// have to match the schema of a success.
+func (f failure) result() *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(encode(f))}}}
+}
+
+// encode returns the JSON of a value, one of our types, which can always be encoded.
+func encode(v any) []byte {
+	body, err := animalstore.EncodeJSON(v)
+	if err != nil {
+		panic(err)
+	}
+	return body
+}

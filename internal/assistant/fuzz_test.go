@@ -1,0 +1,67 @@
+package assistant
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// FuzzMessage: no message makes the server panic, which would end the process, or gets a
+// response that isn't JSON.
+func FuzzMessage(f *testing.F) {
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"find_pets","arguments":{"name":"R","ids":[1,2],"limit":1e0}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"change_order","arguments":{"orderId":1,"note":null}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":null,"method":"ping"}`, `[]`, `{`, `null`, ``,
+	} {
+		f.Add(message, "")
+		f.Add(message, "2026-07-28")
+	}
+	a := New("1", slog.New(slog.DiscardHandler))
+	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, `{"code":"pet_not_found","message":"there is no pet with this id","status":404}`)
+	})
+	f.Fuzz(func(t *testing.T, message, version string) {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if version != "" {
+			r.Header.Set("Mcp-Protocol-Version", version)
+		}
+		res := a.Respond(r, []byte(message), api, func(string) bool { return true })
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := res.Header.Get("Content-Type") == "text/event-stream"
+		if !stream && len(body) > 0 && !json.Valid(body) || len(body) == 0 && res.StatusCode != http.StatusAccepted {
+			t.Errorf("%d %q", res.StatusCode, body)
+		}
+	})
+}
+
+// TestPanic: a panic in the API fails only the call, although the SDK runs tools in a
+// goroutine of its own.
+func TestPanic(t *testing.T) {
+	a := New("1", slog.New(slog.DiscardHandler))
+	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	api := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	message := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"inventory","arguments":{}}}`
+	res := a.Respond(r, []byte(message), api, func(string) bool { return true })
+	body, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(body), "internal_error") {
+		t.Errorf("got %s, %v, want internal_error", body, err)
+	}
+}

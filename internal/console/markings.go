@@ -1,0 +1,114 @@
+package console
+
+import (
+	"iter"
+
+	"animalstore"
+	"animalstore/client"
+)
+
+// Changes of marked pets, besides each status.
+const (
+	changeCategory = "category"
+	changeRemove   = "remove"
+)
+
+// petMarking changes the pets of the list.
+var petMarking = &marking{
+	path: "/console/pets", one: "pet", many: "pets",
+	changes: []string{string(animalstore.PetAvailable), string(animalstore.PetPending), string(animalstore.PetSold), changeCategory, changeRemove},
+	wording: func(change string) wording {
+		switch change {
+		case changeCategory:
+			return wording{Question: "Change the category of %s?", Button: "Change %s", Verb: "changed", Notice: "saved"}
+		case changeRemove:
+			return wording{
+				Question: "Remove %s?", Button: "Remove %s", Verb: "removed", Notice: "removed", Red: true,
+				Warning: "This can’t be undone. Their photos are removed too. Their orders stay.",
+			}
+		}
+		return wording{Question: "Set %s to " + change + "?", Button: "Change %s", Verb: "changed", Notice: "saved"}
+	},
+	change: (*visit).changeMarkedPet, applied: (*visit).appliedToPets,
+}
+
+func (v *visit) changeMarkedPet(p *markedPage, m marked) error {
+	if p.Change == changeRemove {
+		err := v.api.DeletePet(v.r.Context(), m.ID, client.IfMatch(m.etag))
+		if codeOf(err) == animalstore.PetNotFound { // sent twice
+			return nil
+		}
+		return err
+	}
+	patch := p.patch
+	if p.Change != changeCategory {
+		status := animalstore.PetStatus(p.Change)
+		patch.Status = &status
+	}
+	_, err := v.api.UpdatePet(v.r.Context(), m.ID, patch, client.IfMatch(m.etag))
+	return err
+}
+
+// appliedToPets makes one call.
+func (v *visit) appliedToPets(p *markedPage, stale []marked) (map[int64]bool, error) {
+	applied := map[int64]bool{}
+	if len(stale) == 0 || !v.may(petsRead) {
+		return applied, nil
+	}
+	q := client.PetQuery{PageSize: listedPets}
+	for _, m := range stale {
+		q.IDs = append(q.IDs, m.ID)
+	}
+	pets, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
+		return v.api.ListPets(v.r.Context(), q, options...)
+	})
+	for _, pet := range pets {
+		applied[pet.ID] = string(pet.Status) == p.Change || p.patch.CategoryID != nil && *p.patch.CategoryID == pet.CategoryID
+	}
+	return applied, err
+}
+
+// orderMarking changes the orders of a list.
+var orderMarking = &marking{
+	path: "/console/orders", one: "order", many: "orders",
+	changes: []string{string(animalstore.OrderApproved), string(animalstore.OrderDelivered), string(animalstore.OrderCancelled)},
+	wording: func(change string) wording {
+		const final = "This can’t be undone: the orders stay "
+		switch animalstore.OrderStatus(change) {
+		case animalstore.OrderDelivered:
+			return wording{
+				Question: "Deliver %s?", Button: "Deliver %s", Verb: "delivered", Notice: change,
+				Warning: final + change + ", and their pets become sold.",
+			}
+		case animalstore.OrderCancelled:
+			return wording{
+				Question: "Cancel %s?", Button: "Cancel %s", Verb: "cancelled", Notice: change, Red: true,
+				Warning: final + change + ", and their pets become available again.",
+			}
+		}
+		return wording{Button: "Approve %s", Verb: "approved", Notice: change}
+	},
+	change: (*visit).changeMarkedOrder, applied: (*visit).appliedToOrders,
+}
+
+func (v *visit) changeMarkedOrder(p *markedPage, m marked) error {
+	status := animalstore.OrderStatus(p.Change)
+	_, err := v.api.UpdateOrder(v.r.Context(), m.ID, animalstore.OrderPatch{Status: &status}, client.IfMatch(m.etag))
+	return err
+}
+
+// appliedToOrders makes a call for each order: no call lists orders by their ids.
+func (v *visit) appliedToOrders(p *markedPage, stale []marked) (map[int64]bool, error) {
+	applied := map[int64]bool{}
+	for _, m := range stale {
+		if !v.may(ordersRead) {
+			break
+		}
+		order, err := v.api.GetOrder(v.r.Context(), m.ID)
+		if err != nil {
+			return applied, err
+		}
+		applied[m.ID] = string(order.Status) == p.Change
+	}
+	return applied, nil
+}

@@ -1,0 +1,67 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"animalstore"
+)
+
+// Failures stores the requests that were answered with an error.
+type Failures interface {
+	// AddFailures stores failures, in this order, and assigns their ids, which rise. It
+	// stores only the first of a key and code in each second, and drops the oldest beyond
+	// the limits. Their times are at most [FailureDelay] in the past.
+	AddFailures(ctx context.Context, failures []animalstore.Failure, limits FailureLimits) error
+
+	// Failures returns those that match the query, by descending id.
+	Failures(ctx context.Context, q FailureQuery) ([]animalstore.Failure, error)
+
+	// DropFailures removes at most max failures before a time, oldest first, and returns
+	// how many it removed.
+	DropFailures(ctx context.Context, before animalstore.Time, max int) (dropped int, err error)
+}
+
+// FailureLimits are how many failures are kept.
+type FailureLimits struct {
+	PerKey int
+	Total  int
+}
+
+// KeptFailures are the limits of a server.
+var KeptFailures = FailureLimits{PerKey: 1000, Total: 1_000_000}
+
+// FailureDelay is the longest time between a failure and its storage. Because of it, a list
+// of failures since a time doesn't have to look for them in the whole store.
+const FailureDelay = time.Minute
+
+// FailureQuery selects failures. A zero field matches all.
+type FailureQuery struct {
+	Before    int64 // only lower ids
+	Limit     int
+	KeyID     int64
+	Code      animalstore.Code
+	RequestID string
+	Since     animalstore.Time
+}
+
+// Oldest returns the time before which no failure can be stored with a higher id than one
+// that the query selects, in Unix milliseconds.
+func (q *FailureQuery) Oldest() int64 { return q.Since.Milli() - FailureDelay.Milliseconds() }
+
+// A route that is nil is stored as "", and so is its path.
+
+// StoredRoute returns the route and path of a failure as they are stored.
+func StoredRoute(f *animalstore.Failure) (route, path string) {
+	if f.Route == nil {
+		return "", ""
+	}
+	return *f.Route, *f.Path
+}
+
+// SetRoute sets them from what is stored.
+func SetRoute(f *animalstore.Failure, route, path string) {
+	if route != "" {
+		f.Route, f.Path = &route, &path
+	}
+}

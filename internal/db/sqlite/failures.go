@@ -1,0 +1,108 @@
+package sqlite
+
+import (
+	"context"
+
+	"animalstore"
+	"animalstore/internal/db"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// AddFailures implements [db.DB].
+func (d *DB) AddFailures(ctx context.Context, failures []animalstore.Failure, limits db.FailureLimits) error {
+	return d.writer.do(ctx, func(c *sqlite.Conn) error {
+		added := 0
+		keys := map[int64]bool{}
+		for i := range failures {
+			if err := insertFailure(c, &failures[i]); err != nil {
+				return err
+			}
+			added += c.Changes()
+			keys[failures[i].KeyID] = true
+		}
+		for id := range keys {
+			if err := execute(c, "drop failures of a key", dropFailuresOfKey, id, limits.PerKey); err != nil {
+				return err
+			}
+			added -= c.Changes()
+		}
+		total, err := selectInt(c, "count failures", "UPDATE failure_total SET stored = stored + ? WHERE id = 1 RETURNING stored", added)
+		if err != nil || total <= int64(limits.Total) {
+			return err
+		}
+		_, err = dropFailures(c, "DELETE FROM failures WHERE id IN (SELECT id FROM failures ORDER BY id LIMIT ?)", total-int64(limits.Total))
+		return err
+	})
+}
+
+const dropFailuresOfKey = "DELETE FROM failures WHERE key_id = ?1 AND id <= (SELECT id FROM failures WHERE key_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)"
+
+func insertFailure(c *sqlite.Conn, f *animalstore.Failure) error {
+	route, path := db.StoredRoute(f)
+	return execute(c, "insert failure", `INSERT INTO failures (time, request_id, key_id, method, route, path, status, code, message, duration_ms)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		f.Time.Milli(), f.RequestID, f.KeyID, f.Method, route, path, f.Status, string(f.Code), f.Message, f.DurationMs)
+}
+
+// dropFailures runs a statement that deletes failures, and counts them.
+func dropFailures(c *sqlite.Conn, query string, args ...any) (dropped int, err error) {
+	if err := execute(c, "drop failures", query, args...); err != nil {
+		return 0, err
+	}
+	dropped = c.Changes()
+	return dropped, execute(c, "count failures", "UPDATE failure_total SET stored = stored - ? WHERE id = 1", dropped)
+}
+
+// ?1 is the upper bound of ids, ?2 the limit, ?3 the time, ?4 the oldest time, and ?5 what
+// the index begins with. A key has few failures, so its index is enough for every other
+// filter too.
+const (
+	selectFailures  = "SELECT id, time, request_id, key_id, method, route, path, status, code, message, duration_ms FROM failures"
+	failuresInRange = " WHERE id < ?1 AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0) AND time >= ?3"
+	failuresInPage  = " ORDER BY id DESC LIMIT +?2"
+
+	listFailures          = selectFailures + " NOT INDEXED" + failuresInRange + failuresInPage
+	listFailuresByKey     = selectFailures + " INDEXED BY failures_by_key" + failuresInRange + " AND key_id = ?5 AND (?6 = '' OR code = ?6) AND (?7 = '' OR request_id = ?7)" + failuresInPage
+	listFailuresByRequest = selectFailures + " INDEXED BY failures_by_request" + failuresInRange + " AND request_id = ?5 AND (?6 = '' OR code = ?6)" + failuresInPage
+	listFailuresByCode    = selectFailures + " INDEXED BY failures_by_code" + failuresInRange + " AND code = ?5" + failuresInPage
+)
+
+// Failures implements [db.DB].
+func (d *DB) Failures(ctx context.Context, q db.FailureQuery) ([]animalstore.Failure, error) {
+	query, args := listFailures, []any{db.UpperBound(q.Before), q.Limit, q.Since.Milli(), q.Oldest()}
+	switch {
+	case q.KeyID != 0:
+		query, args = listFailuresByKey, append(args, q.KeyID, string(q.Code), q.RequestID)
+	case q.RequestID != "":
+		query, args = listFailuresByRequest, append(args, q.RequestID, string(q.Code))
+	case q.Code != "":
+		query, args = listFailuresByCode, append(args, string(q.Code))
+	}
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Failure, error) {
+		return selectAll(c, "select failures", scanFailure, query, args...)
+	})
+}
+
+func scanFailure(stmt *sqlite.Stmt) (animalstore.Failure, error) {
+	f := animalstore.Failure{
+		ID:         stmt.ColumnInt64(0),
+		Time:       animalstore.AtMilli(stmt.ColumnInt64(1)),
+		RequestID:  stmt.ColumnText(2),
+		KeyID:      stmt.ColumnInt64(3),
+		Method:     stmt.ColumnText(4),
+		Status:     stmt.ColumnInt(7),
+		Code:       animalstore.Code(stmt.ColumnText(8)),
+		Message:    stmt.ColumnText(9),
+		DurationMs: stmt.ColumnInt64(10),
+	}
+	db.SetRoute(&f, stmt.ColumnText(5), stmt.ColumnText(6))
+	return f, nil
+}
+
+// DropFailures implements [db.DB].
+func (d *DB) DropFailures(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (int, error) {
+		return dropFailures(c, "DELETE FROM failures WHERE id IN (SELECT id FROM failures WHERE time < ? ORDER BY time LIMIT ?)", before.Milli(), max)
+	})
+}

@@ -1,0 +1,234 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"animalstore/internal/db"
+)
+
+// Place keeps backups: a directory or a bucket.
+type Place interface {
+	// List returns the files in the place itself, not those below it.
+	List(ctx context.Context) ([]File, error)
+
+	// Delete deletes a file. It isn't an error if the file doesn't exist.
+	Delete(ctx context.Context, name string) error
+}
+
+// Remote is a place on another machine.
+type Remote interface {
+	Place
+
+	// Put copies a local file. The name appears only when the copy is complete. progress,
+	// unless it is nil, is called with the bytes sent so far.
+	Put(ctx context.Context, name, file string, progress func(sent int64)) error
+
+	// Open opens a file for reading.
+	Open(ctx context.Context, name string) (io.ReadCloser, error)
+
+	// Unfinished returns the names of copies that were not completed, which take space.
+	Unfinished(ctx context.Context) ([]string, error)
+
+	// Abort deletes what was copied of an unfinished file.
+	Abort(ctx context.Context, name string) error
+}
+
+// File is a file in a place.
+type File struct {
+	Name string
+	Size int64
+}
+
+// Snapshot is a backup that a schedule or [Remote] keeps, with what its name says.
+type Snapshot struct {
+	File
+	Store string    // id of the store
+	At    time.Time // when the backup began
+}
+
+// backupTime is the time in the name of a backup, in UTC.
+const backupTime = "20060102T150405Z"
+
+// snapshotName matches names such as store-0a1b2c3d4e5f-20261116T020000Z.db: the name of
+// the store's file, the store's id and the time.
+var snapshotName = regexp.MustCompile(`^.+-([0-9a-f]{12})-([0-9]{8}T[0-9]{6}Z)\.db$`)
+
+// SnapshotName returns the name of a backup of a store's file.
+func SnapshotName(file, store string, at time.Time) string {
+	base := filepath.Base(file)
+	return strings.TrimSuffix(base, filepath.Ext(base)) + "-" + store + "-" + at.UTC().Format(backupTime) + ".db"
+}
+
+// ParseSnapshot returns what a name says, or false for names of other files.
+func ParseSnapshot(name string) (Snapshot, bool) {
+	m := snapshotName.FindStringSubmatch(name)
+	if m == nil {
+		return Snapshot{}, false
+	}
+	at, err := time.Parse(backupTime, m[2])
+	return Snapshot{File: File{Name: name}, Store: m[1], At: at}, err == nil
+}
+
+// Snapshots returns the backups in a place, newest first: those of the store with this id,
+// or of all stores if it is "".
+func Snapshots(ctx context.Context, place Place, store string) ([]Snapshot, error) {
+	files, err := place.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []Snapshot
+	for _, f := range files {
+		if s, ok := ParseSnapshot(f.Name); ok && (store == "" || s.Store == store) {
+			s.Size = f.Size
+			found = append(found, s)
+		}
+	}
+	slices.SortFunc(found, func(x, y Snapshot) int { return cmp.Or(y.At.Compare(x.At), strings.Compare(x.Name, y.Name)) })
+	return found, nil
+}
+
+// prune deletes all but the newest backups of a store. It also keeps the one that was just
+// made: after the clock was set back, older ones have later times in their names.
+func prune(ctx context.Context, place Place, made Snapshot, keep int) error {
+	found, err := Snapshots(ctx, place, made.Store)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, s := range found[min(keep, len(found)):] {
+		if s.Name != made.Name {
+			errs = append(errs, place.Delete(ctx, s.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Upload copies the snapshot in a local file to a remote place. It first deletes what
+// earlier uploads of the same store left unfinished. An upload of a newer snapshot isn't
+// touched: it may be another process's.
+func Upload(ctx context.Context, to Remote, s Snapshot, file string, progress func(sent int64)) error {
+	unfinished, err := to.Unfinished(ctx)
+	if err != nil {
+		return fmt.Errorf("look for unfinished uploads: %w", err)
+	}
+	for _, name := range unfinished {
+		if old, ok := ParseSnapshot(name); ok && old.Store == s.Store && !old.At.After(s.At) {
+			if err := to.Abort(ctx, name); err != nil {
+				return fmt.Errorf("abort the unfinished upload of %s: %w", name, err)
+			}
+		}
+	}
+	return to.Put(ctx, s.Name, file, progress)
+}
+
+// stagedSuffix marks a backup that waits to be uploaded and is then deleted.
+const stagedSuffix = ".upload"
+
+// Staged is a snapshot in a temporary file next to the store.
+type Staged struct {
+	Snapshot
+	Path   string
+	Checks int // how many checks it passed
+}
+
+// Stage makes a backup in a temporary file, to upload it. It first removes those of the
+// same store that are older: a process that was killed left them.
+func Stage(ctx context.Context, engine Files, store string, at time.Time, progress CopyProgress) (Staged, error) {
+	id, err := storeID(ctx, engine, store)
+	if err != nil {
+		return Staged{}, err
+	}
+	name := SnapshotName(store, id, at)
+	s, _ := ParseSnapshot(name)
+	dir := filepath.Dir(store)
+	entries, _ := os.ReadDir(dir) // the backup will fail for the same reason and report it
+	for _, e := range entries {
+		left, staged := strings.CutSuffix(strings.TrimSuffix(e.Name(), partialSuffix), stagedSuffix)
+		if old, ok := ParseSnapshot(left); staged && ok && old.Store == id && !old.At.After(s.At) {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+	path := filepath.Join(dir, name+stagedSuffix)
+	copied, err := Backup(ctx, engine, store, path, progress)
+	if err != nil {
+		return Staged{}, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return Staged{}, err
+	}
+	s.Size = info.Size()
+	return Staged{s, path, copied.Checks}, nil
+}
+
+// Remove deletes the temporary file.
+func (s Staged) Remove() error { return os.Remove(s.Path) }
+
+// storeID returns the id of a store, which is in the names of its snapshots.
+func storeID(ctx context.Context, engine Files, path string) (id string, err error) {
+	source, err := engine.Open(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	defer source.Close()
+	rows, err := source.Query(ctx, "SELECT value FROM store_id")
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		values, err := rows.Values()
+		if err != nil {
+			return "", err
+		}
+		id, _ = values[0].(string)
+	}
+	if err := rows.Err(); err != nil {
+		return "", err
+	}
+	if id == "" {
+		return "", fmt.Errorf("%w: the store has no id", db.ErrNotFound)
+	}
+	return id, nil
+}
+
+// Directory is a place for backups on this machine.
+type Directory string
+
+// List implements [Place].
+func (d Directory) List(context.Context) ([]File, error) {
+	entries, err := os.ReadDir(string(d))
+	if err != nil {
+		return nil, err
+	}
+	var files []File
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue // just removed
+		}
+		files = append(files, File{e.Name(), info.Size()})
+	}
+	return files, nil
+}
+
+// Delete implements [Place].
+func (d Directory) Delete(_ context.Context, name string) error {
+	if err := os.Remove(filepath.Join(string(d), name)); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

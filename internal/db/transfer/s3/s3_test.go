@@ -1,0 +1,260 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"animalstore/internal/db/transfer"
+	"animalstore/internal/db/transfer/s3/s3test"
+	"animalstore/internal/testenv"
+)
+
+// openBucket returns a bucket of a stand-in for a service.
+func openBucket(t *testing.T, s *s3test.Server, prefix string) *Bucket {
+	t.Helper()
+	b, err := New(Address{s3test.Bucket, prefix}, Config{Endpoint: s.URL, AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey, Stall: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func newFile(t *testing.T, size int) (path string, content []byte) {
+	t.Helper()
+	path, content = filepath.Join(t.TempDir(), "file"), bytes.Repeat([]byte("animals "), size/8)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, content
+}
+
+const (
+	small = 1 << 16
+	large = 40 << 20 // in three parts
+)
+
+// TestBucket: what is put is listed, opened and deleted, with the prefix or without. Nothing
+// below the place or next to it belongs to it.
+func TestBucket(t *testing.T) {
+	for _, prefix := range []string{"", "shop", "a/b"} {
+		s := s3test.Start(t)
+		b := openBucket(t, s, prefix)
+		key := b.directory() + "copy.db"
+		s.Set(b.directory()+"below/other.db", nil)
+		s.Begin(b.directory() + "below/other.db")
+		s.Begin(key)
+		if prefix != "" {
+			s.Set(prefix+"-2/copy.db", nil)
+			s.Begin(prefix + "-2/copy.db")
+		}
+		others, begun := s.Keys(), len(s.Unfinished())
+		if names, err := b.Unfinished(t.Context()); err != nil || !slices.Equal(names, []string{"copy.db"}) {
+			t.Errorf("prefix %q: got %q, %v unfinished, want copy.db", prefix, names, err)
+		}
+		if err := b.Abort(t.Context(), "copy.db"); err != nil || len(s.Unfinished()) != begun-1 {
+			t.Errorf("prefix %q: got %v after an abort, and %q", prefix, err, s.Unfinished())
+		}
+		for _, size := range []int{small, large} {
+			file, content := newFile(t, size)
+			var sent int64
+			if err := b.Put(t.Context(), "copy.db", file, func(n int64) { sent = n }); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(s.Get(key), content) || sent != int64(size) {
+				t.Errorf("prefix %q: got %d bytes under %s, and progress until %d, want %d", prefix, len(s.Get(key)), key, sent, size)
+			}
+			if files, err := b.List(t.Context()); err != nil || !slices.Equal(files, []transfer.File{{Name: "copy.db", Size: int64(size)}}) {
+				t.Errorf("prefix %q: got the list %v, %v", prefix, files, err)
+			}
+			r, err := b.Open(t.Context(), "copy.db")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("prefix %q: read %d bytes, %v", prefix, len(got), err)
+			}
+			r.Close()
+		}
+		if err := b.Delete(t.Context(), "copy.db"); err != nil || !slices.Equal(s.Keys(), others) {
+			t.Errorf("prefix %q: got %v after a delete, and %q", prefix, err, s.Keys())
+		}
+		if _, err := b.Open(t.Context(), "copy.db"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("prefix %q: got %v for a deleted file, want ErrNotFound", prefix, err)
+		}
+	}
+}
+
+// TestFailures: with a service that fails, whether it does so at once, in the middle or by
+// not responding, an upload ends with an error, and nothing is stored under its name.
+func TestFailures(t *testing.T) {
+	testenv.Slow(t)
+	cut := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	for name, test := range map[string]struct {
+		fail func(w http.ResponseWriter, r *http.Request)
+		want string
+	}{
+		"fails":               {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 500, "InternalError") }, "500"},
+		"is full":             {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 507, "XMinioStorageFull") }, "507"},
+		"refuses credentials": {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 403, "AccessDenied") }, "403"},
+		"stalls":              {cut, ""},
+		"cuts":                {cut, ""},
+		"isn't an S3 service": {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>Hello") }, ""},
+		"redirects": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://192.0.2.1/", http.StatusTemporaryRedirect)
+		}, ""},
+		"has no such bucket": {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 404, "NoSuchBucket") }, "does not exist"},
+		"stores nothing at all": {func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			w.Header().Set("ETag", `"x"`)
+			io.WriteString(w, "<R><Bucket>b</Bucket><UploadId>1</UploadId><ETag>x</ETag></R>")
+		}, ""},
+	} {
+		for at, fails := range map[string]func(r *http.Request) bool{
+			"every request":   func(*http.Request) bool { return true },
+			"the second part": func(r *http.Request) bool { return r.URL.Query().Get("partNumber") == "2" },
+			"the end":         func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Query().Has("uploadId") },
+		} {
+			t.Run(name+" at "+at, func(t *testing.T) {
+				t.Parallel()
+				s := s3test.Start(t)
+				var healthy atomic.Bool
+				s.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+					if healthy.Load() || !fails(r) {
+						return false
+					}
+					if name == "stalls" {
+						<-t.Context().Done() // the end of the test
+					}
+					test.fail(w, r)
+					return true
+				}
+				b := openBucket(t, s, "shop")
+				file, _ := newFile(t, large)
+				snapshot, _ := transfer.ParseSnapshot("store-0a1b2c3d4e5f-20261115T090000Z.db")
+				err := transfer.Upload(t.Context(), b, snapshot, file, nil)
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Fatalf("got %v, want an error with %q", err, test.want)
+				}
+				if keys := s.Keys(); len(keys) > 0 {
+					t.Errorf("got %q, want nothing stored", keys)
+				}
+				// Once the service works, the same upload succeeds, and nothing is left over.
+				healthy.Store(true)
+				if err := transfer.Upload(t.Context(), b, snapshot, file, nil); err != nil {
+					t.Fatal(err)
+				}
+				if keys := s.Keys(); len(keys) != 1 || len(s.Get(keys[0])) != large || len(s.Unfinished()) > 0 {
+					t.Errorf("got %q, and %q unfinished, want one complete object", keys, s.Unfinished())
+				}
+			})
+		}
+	}
+}
+
+// TestCancel: an upload that is cancelled ends soon, and is aborted.
+func TestCancel(t *testing.T) {
+	s := s3test.Start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("partNumber") == "2" {
+			cancel()
+			<-t.Context().Done()
+			return true
+		}
+		return false
+	}
+	file, _ := newFile(t, large)
+	if err := openBucket(t, s, "").Put(ctx, "copy.db", file, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	testenv.Eventually(t, "the upload is aborted", func() bool { return len(s.Unfinished()) == 0 })
+	if keys := s.Keys(); len(keys) > 0 {
+		t.Errorf("got %q, want nothing stored", keys)
+	}
+}
+
+// TestLostResponse: an upload succeeds if it was completed, but the response was lost.
+func TestLostResponse(t *testing.T) {
+	s := s3test.Start(t)
+	var lost atomic.Bool
+	s.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || !r.URL.Query().Has("uploadId") || lost.Swap(true) {
+			return false
+		}
+		s.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}
+	file, content := newFile(t, large)
+	if err := openBucket(t, s, "").Put(t.Context(), "copy.db", file, nil); err != nil || !bytes.Equal(s.Get("copy.db"), content) {
+		t.Errorf("got %v and %d bytes, want success", err, len(s.Get("copy.db")))
+	}
+}
+
+// TestAddresses: what an address names.
+func TestAddresses(t *testing.T) {
+	const name = "store-0a1b2c3d4e5f-20261115T090000Z.db"
+	for address, want := range map[string][2]string{
+		"s3://b":                {"s3://b", ""},
+		"s3://b/":               {"s3://b", ""},
+		"s3://b/shop/":          {"s3://b/shop", ""},
+		"s3://b/a/b.db":         {"s3://b/a/b.db", ""},
+		"s3://b/" + name:        {"s3://b", name},
+		"s3://b/a/b/" + name:    {"s3://b/a/b", name},
+		"s3://":                 {},
+		"s3:///shop":            {},
+		"s3://b/a//b":           {},
+		"s3://b/../c":           {},
+		"s3://key:secret@b/":    {},
+		"https://b.example/b":   {},
+		"s3://b/shop?versions=": {"s3://b/shop?versions=", ""},
+	} {
+		a, err := ParseAddress(address)
+		if (err != nil) != (want[0] == "") {
+			t.Errorf("%s: got %v", address, err)
+		}
+		if err != nil {
+			continue
+		}
+		if place, name, _ := a.Snapshot(); place.String() != want[0] || name != want[1] {
+			t.Errorf("%s: got %s and %q, want %q", address, place, name, want)
+		}
+	}
+}
+
+// TestEndpoints: backups leave this machine only encrypted.
+func TestEndpoints(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"":                            "s3.amazonaws.com",
+		"https://s3.example.com":      "s3.example.com",
+		"https://s3.example.com:900/": "s3.example.com:900",
+		"http://127.0.0.1:9000":       "127.0.0.1:9000",
+		"http://[::1]:9000":           "[::1]:9000",
+		"http://localhost:9000":       "localhost:9000",
+		"http://s3.example.com":       "",
+		"http://localhost.example":    "",
+		"http://10.0.0.1:9000":        "",
+		"https://s3.example.com/b":    "",
+		"https://k:s@s3.example.com":  "",
+		"s3.example.com":              "",
+		"ftp://127.0.0.1":             "",
+	} {
+		b, err := New(Address{Bucket: "b"}, Config{Endpoint: endpoint, AccessKey: "k", SecretKey: "s"})
+		switch {
+		case want == "" && err == nil:
+			t.Errorf("%s: got %s, want it refused", endpoint, b.client.EndpointURL())
+		case want != "" && (err != nil || b.client.EndpointURL().Host != want):
+			t.Errorf("%s: got %v, %v, want %s", endpoint, b, err, want)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"animalstore"
+)
+
+// A failed upload is tried again after uploadRetry, then after twice as long, and so on up
+// to uploadRetryMax, but at least once per interval of the schedule.
+const (
+	uploadRetry    = time.Minute
+	uploadRetryMax = time.Hour
+)
+
+// uploads is the state of the loop that fills the remote place.
+type uploads struct {
+	stage  func(ctx context.Context, at time.Time) (Staged, error)
+	listed bool      // the newest backup in the remote place is known
+	newest time.Time // when that one began, or the last attempt to stage one
+	staged Staged    // waits to be uploaded; zero if there is none
+}
+
+// Remote returns the newest backup in the remote place, and whether uploads fail. It is nil
+// without a remote place.
+func (s *Scheduler) Remote() *animalstore.RemoteBackup {
+	if s.To == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	remote := s.remote
+	return &remote
+}
+
+// errStage is an error before the upload, which is as expensive to repeat as a backup.
+type errStage struct{ error }
+
+func (e errStage) Unwrap() error { return e.error }
+
+// runUploads uploads backups until ctx ends.
+func (s *Scheduler) runUploads(ctx context.Context) {
+	failed := 0
+	for {
+		wait, err := s.uploadDue(ctx)
+		made := s.made
+		switch {
+		case ctx.Err() != nil:
+			s.removeStaged()
+			return
+		case err == nil:
+			failed, wait = 0, min(wait, backupPoll)
+		case errors.As(err, new(errStage)):
+			s.uploadFailed(err, wait)
+		default:
+			wait, made = min(uploadRetry<<min(failed, 6), uploadRetryMax, s.Every), nil
+			failed++
+			s.uploadFailed(err, wait)
+		}
+		timer := time.NewTimer(max(0, wait))
+		select {
+		case <-ctx.Done():
+		case <-made:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// uploadDue uploads the backup that is due, if any, and returns when to look again.
+func (s *Scheduler) uploadDue(ctx context.Context) (wait time.Duration, err error) {
+	if !s.uploads.listed {
+		if err := s.listRemote(ctx); err != nil {
+			return 0, fmt.Errorf("list the backups: %w", err)
+		}
+	}
+	next, path, wait, err := s.nextUpload(ctx)
+	if err != nil || path == "" {
+		return wait, err
+	}
+	began := s.Now()
+	if err := Upload(ctx, s.To, next, path, nil); err != nil {
+		return 0, err
+	}
+	s.removeStaged()
+	s.uploads.newest = next.At
+	s.mu.Lock()
+	s.remote = animalstore.RemoteBackup{At: animalstore.At(next.At), SizeBytes: next.Size, Failures: s.remote.Failures}
+	if s.unsent.Name == next.Name {
+		s.unsent = Snapshot{}
+	}
+	s.mu.Unlock()
+	s.Log.Info("uploaded a backup", "name", next.Name, "to", s.To, "bytes", next.Size, "took_ms", s.Now().Sub(began).Milliseconds())
+	if err := prune(ctx, s.To, next, s.Keep); err != nil {
+		s.Log.Error("old backups could not be deleted", "in", s.To, "err", err)
+	}
+	return 0, nil
+}
+
+// listRemote finds the newest backup in the remote place, and forgets the one in the
+// directory unless it is newer.
+func (s *Scheduler) listRemote(ctx context.Context) error {
+	found, err := Snapshots(ctx, s.To, s.id)
+	if err != nil {
+		return err
+	}
+	s.uploads.listed = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remote.Failing = false
+	if len(found) > 0 {
+		s.uploads.newest = found[0].At
+		s.remote.At, s.remote.SizeBytes = animalstore.At(found[0].At), found[0].Size
+	}
+	if !s.unsent.At.After(s.uploads.newest) {
+		s.unsent = Snapshot{}
+	}
+	return nil
+}
+
+// nextUpload returns the next backup to upload: the newest in the directory, if there is
+// one, and otherwise one that it makes when it is due. path is "" if there is none yet.
+func (s *Scheduler) nextUpload(ctx context.Context) (next Snapshot, path string, wait time.Duration, err error) {
+	if s.Dir != "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.unsent.Name == "" {
+			return Snapshot{}, "", backupPoll, nil
+		}
+		return s.unsent, filepath.Join(s.Dir, s.unsent.Name), 0, nil
+	}
+	u, now := &s.uploads, s.Now()
+	if u.newest.After(now) { // the clock was set back
+		u.newest = now
+	}
+	if wait := u.newest.Add(s.Every).Sub(now); !u.newest.IsZero() && wait > 0 {
+		return Snapshot{}, "", wait, nil
+	}
+	if u.staged.Path == "" || now.Sub(u.staged.At) >= s.Every { // a newer one replaces it
+		s.removeStaged()
+		if u.staged, err = u.stage(ctx, now); err != nil {
+			u.newest = now
+			return Snapshot{}, "", s.Every, errStage{err}
+		}
+	}
+	return u.staged.Snapshot, u.staged.Path, 0, nil
+}
+
+func (s *Scheduler) removeStaged() {
+	if s.uploads.staged.Path == "" {
+		return
+	}
+	if err := s.uploads.staged.Remove(); err != nil {
+		s.Log.Error("the local copy of an uploaded backup could not be removed", "err", err)
+	}
+	s.uploads.staged = Staged{}
+}
+
+func (s *Scheduler) uploadFailed(err error, wait time.Duration) {
+	s.mu.Lock()
+	s.remote.Failures++
+	s.remote.Failing = true
+	s.mu.Unlock()
+	s.Log.Error("backup to another machine failed", "to", s.To, "retry", s.Now().Add(wait).UTC(), "err", err)
+}

@@ -1,0 +1,162 @@
+package petfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"animalstore"
+)
+
+// TestRead reads the same pets from files of every kind.
+func TestRead(t *testing.T) {
+	rex, mia := animalstore.NewPet{Name: "Rex; the, dog", CategoryID: 7, Status: "sold"}, animalstore.NewPet{Name: "Mia", CategoryID: 2, Status: "available"}
+	for name, content := range map[string]string{
+		"comma.csv":     "name,categoryId,status\n\"Rex; the, dog\",7,sold\nMia,2,available\n",
+		"semicolon.csv": "\ufeffID; Name ;CATEGORYID;Status;\"a,b,c,d,e\"\r\n1;\"Rex; the, dog\";7;sold;\r\n\r\n2;\"Mia\";2;available;x",
+		"pets.jsonl":    "{\"name\":\"Rex; the, dog\",\"categoryId\":7,\"status\":\"sold\"}\n\n{\"name\":\"Mia\",\"categoryId\":2}",
+		"json":          "\ufeff{\"name\":\"Rex; the, dog\",\"categoryId\":7,\"status\":\"sold\"}\n{\"name\":\"Mia\",\"categoryId\":2}\n",
+	} {
+		got, mistakes, err := Read(strings.NewReader(content), FormatOf(name))
+		if err != nil || len(mistakes) > 0 || !slices.Equal(got, []animalstore.NewPet{rex, mia}) {
+			t.Errorf("%s: got %+v, %+v, %v, want %+v and %+v", name, got, mistakes, err, rex, mia)
+		}
+	}
+	for _, header := range []string{"", "name", "Name,NAME,categoryId", "name;categoryId,status"} {
+		if pets, _, err := Read(strings.NewReader(header), CSV); err == nil {
+			t.Errorf("columns %q: got %+v, want an error", header, pets)
+		}
+	}
+}
+
+// TestFormulas: no cell of an export begins like a formula, and every name comes back.
+func TestFormulas(t *testing.T) {
+	var pets []animalstore.Pet
+	for _, name := range []string{"=1+1", "+1", "-1", "@x", "\tx", "\rx", "'=1", "''-1", "'tis", "'", "Rex", "x=1"} {
+		pets = append(pets, animalstore.Pet{ID: 1, Name: name, CategoryID: 1, Status: "sold"})
+	}
+	var file strings.Builder
+	err := Export("-", &file, CSV, func(yield func(animalstore.Pet, error) bool) {
+		for _, pet := range pets {
+			yield(pet, nil)
+		}
+	}, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cell := regexp.MustCompile("(?m)^1,\"?[=+@\t\r-]").FindString(file.String()); cell != "" {
+		t.Errorf("a spreadsheet would run %q in\n%s", cell, file.String())
+	}
+	got, mistakes, err := Read(strings.NewReader(file.String()), CSV)
+	if err != nil || len(mistakes) > 0 || len(got) != len(pets) {
+		t.Fatalf("got %+v, %+v, %v", got, mistakes, err)
+	}
+	for i, pet := range pets {
+		if got[i].Name != pet.Name {
+			t.Errorf("got %q back, want %q", got[i].Name, pet.Name)
+		}
+	}
+}
+
+// TestExportMode: a replaced file keeps its mode, and a new one gets what the umask leaves.
+func TestExportMode(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	private := filepath.Join(t.TempDir(), "private.csv")
+	if err := os.WriteFile(private, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shared := filepath.Join(t.TempDir(), "shared.csv")
+	if err := errors.Join(os.WriteFile(shared, nil, 0o600), os.Chmod(shared, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	mode := func(name string) fs.FileMode {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode()
+	}
+	for name, want := range map[string]fs.FileMode{
+		filepath.Join(t.TempDir(), "new.csv"): mode(plain),
+		private:                               0o600,
+		shared:                                0o666,
+	} {
+		if err := Export(name, nil, CSV, func(func(animalstore.Pet, error) bool) {}, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		if got := mode(name); got != want {
+			t.Errorf("%s: got mode %v, want %v", filepath.Base(name), got, want)
+		}
+	}
+}
+
+// TestQuoteNotClosed: an unclosed quote is reported where it was opened, and the lines up to
+// the next quote are refused with it.
+func TestQuoteNotClosed(t *testing.T) {
+	for name, test := range map[string]struct {
+		content string
+		want    []string
+	}{
+		"closed wrongly": {"\"Rex,7\nMia,x\nTom,3\n\"Ann\",4\nZoe,5\nLeo,y\n", []string{"2 refused", "6 Zoe", "7 refused"}},
+		"until the end":  {"Ann,4\n\"Rex,7\nMia,x\r\n\nTom\n", []string{"2 Ann", "3 refused"}},
+		"in one line":    {"x\"y,1\n\"x\"y,1\nTom,3\n", []string{"2 refused", "3 refused", "4 Tom"}},
+		"several lines":  {"\"Rex\n\"\"the dog\"\"\r\n\",7\nTom,3", []string{"2 Rex\n\"the dog\"\n", "5 Tom"}},
+	} {
+		rows, err := newReader(strings.NewReader("name,categoryId\n"+test.content), CSV)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for {
+			found, err := rows.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			text := found.pet.Name
+			if found.err != nil {
+				text = "refused"
+			}
+			got = append(got, fmt.Sprint(found.line, " ", text))
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: got\n%q, want\n%q", name, got, test.want)
+		}
+	}
+}
+
+// TestLongRow: the import ends at a row that is too long to keep in memory.
+func TestLongRow(t *testing.T) {
+	for _, content := range []string{strings.Repeat("x", 2*maxRow) + ",7\n", "\"Rex,7\n" + strings.Repeat("Tom,3\n", maxRow/3)} {
+		if pets, _, err := Read(strings.NewReader("name,categoryId\n"+content), CSV); !errors.Is(err, errRowTooLong) {
+			t.Errorf("%.20q: got %+v, %v, want an error", content, pets, err)
+		}
+	}
+}
+
+// TestNoTemporaryNames: errors name the requested file, not the temporary file next to
+// it.
+func TestNoTemporaryNames(t *testing.T) {
+	missing, lost := filepath.Join(t.TempDir(), "missing"), t.TempDir()
+	for name, err := range map[string]error{
+		filepath.Join(missing, "pets.csv"): Export(filepath.Join(missing, "pets.csv"), nil, CSV, func(func(animalstore.Pet, error) bool) {}, func() {}),
+		filepath.Join(lost, "pets.csv"):    Export(filepath.Join(lost, "pets.csv"), nil, CSV, func(func(animalstore.Pet, error) bool) { os.RemoveAll(lost) }, func() {}),
+	} {
+		var file Error
+		if !errors.As(err, &file) || !strings.Contains(err.Error(), name+":") {
+			t.Errorf("got %v, want an error about %s", err, name)
+		}
+	}
+}

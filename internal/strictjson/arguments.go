@@ -1,0 +1,144 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"animalstore"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Arguments are the fields of a JSON object, read one at a time. The methods remember the
+// first error, so that it is enough to check [Arguments.Err] once. Absent fields are nil.
+type Arguments struct {
+	text   []byte
+	values map[string]json.RawMessage
+	err    error
+}
+
+// ReadArguments reads a JSON object that may have only the fields with these names. An
+// empty text is an empty object.
+func ReadArguments(text []byte, names []string) *Arguments {
+	if len(text) == 0 {
+		text = []byte("{}")
+	}
+	a := &Arguments{text: text}
+	if _, err := scanObject(text, nil); err != nil {
+		a.err = err
+		return a
+	}
+	if err := json.Unmarshal(text, &a.values); err != nil {
+		a.fail(err)
+	}
+	for name := range a.values {
+		if !slices.Contains(names, name) {
+			a.err = animalstore.Errorf(animalstore.ValidationFailed, "unknown argument: %s", known(names))
+		}
+	}
+	return a
+}
+
+func known(names []string) string {
+	if len(names) == 0 {
+		return "there are none"
+	}
+	return "the arguments are " + strings.Join(names, ", ")
+}
+
+func (a *Arguments) fail(err error) {
+	if a.err == nil {
+		a.err = animalstore.Errorf(animalstore.ValidationFailed, "%v", err)
+	}
+}
+
+// Err is the first error so far.
+func (a *Arguments) Err() error { return a.err }
+
+// String returns a text.
+func (a *Arguments) String(name string) *string { return argument(a, name, readString) }
+
+// NonEmpty returns a text that isn't empty.
+func (a *Arguments) NonEmpty(name string) *string {
+	return argument(a, name, func(v jsontext.Value) (string, error) {
+		s, err := readString(v)
+		if err == nil && s == "" {
+			err = errors.New("must not be empty")
+		}
+		return s, err
+	})
+}
+
+// Integer returns an integer.
+func (a *Arguments) Integer(name string) *int64 { return argument(a, name, readInteger) }
+
+// Positive returns a positive integer.
+func (a *Arguments) Positive(name string) *int64 { return argument(a, name, readPositive) }
+
+// Require returns a positive integer that must be present.
+func (a *Arguments) Require(name string) int64 {
+	var n int64
+	if a.err == nil {
+		values := []jsontext.Value{jsontext.Value(a.values[name])}
+		if err := readFields(values, []field{required(name, &n, readPositive)}); err != nil {
+			a.fail(err)
+		}
+	}
+	return n
+}
+
+// Integers returns a list of positive integers.
+func (a *Arguments) Integers(name string) []int64 { return list(a, name, readPositive) }
+
+// Strings returns a list of texts.
+func (a *Arguments) Strings(name string) []string { return list(a, name, readString) }
+
+// Choice returns one of the values.
+func Choice[S ~string](a *Arguments, name string, values []S) *S {
+	return argument(a, name, readOneOf(values))
+}
+
+// Choices returns a list of some of the values.
+func Choices[S ~string](a *Arguments, name string, values []S) []S {
+	return list(a, name, readOneOf(values))
+}
+
+// Decode reads all arguments as one of the types of the domain, which ignores fields that
+// it doesn't have.
+func Decode[T any](a *Arguments, decode func([]byte) (T, error)) T {
+	var value T
+	if a.err == nil {
+		value, a.err = decode(a.text)
+	}
+	return value
+}
+
+func argument[T any](a *Arguments, name string, read func(jsontext.Value) (T, error)) *T {
+	text := a.values[name]
+	if a.err != nil || text == nil {
+		return nil
+	}
+	value, err := read(jsontext.Value(text))
+	if err != nil {
+		a.fail(inField(name, err))
+		return nil
+	}
+	return &value
+}
+
+func list[T any](a *Arguments, name string, read func(jsontext.Value) (T, error)) []T {
+	values := argument(a, name, func(v jsontext.Value) ([]T, error) {
+		items, err := readItems(v)
+		values := make([]T, len(items))
+		for i := 0; i < len(items) && err == nil; i++ {
+			values[i], err = read(items[i])
+		}
+		return values, err
+	})
+	if values == nil {
+		return nil
+	}
+	return *values
+}

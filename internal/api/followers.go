@@ -175,7 +175,8 @@ func (f *followers) outdated(changes int64) (hashes []db.KeyHash, any bool) {
 	return hashes, f.checking
 }
 
-// lookUp ends the followers of keys that were revoked or have other access now. If the database doesn't respond, they continue: it has no events for them either.
+// lookUp ends the followers of keys that were revoked or have other access now. If the
+// database doesn't respond, they continue: it has no events for them either.
 func (f *followers) lookUp(hashes []db.KeyHash, changes int64) {
 	if len(hashes) == 0 {
 		return

@@ -87,8 +87,8 @@
 //     an attempt that got no response. If it was gone before the first attempt, that
 //     is an error, such as pet_not_found.
 //   - CreateKey, RotateKey, CreateWebhook, RotateWebhook and PingWebhook do
-//     something new each time, so they are only retried if it's certain that nothing was done: because the response says
-//     so, or because there was no connection.
+//     something new each time, so they are only retried if it's certain that nothing was
+//     done: because the response says so, or because there was no connection.
 //
 // # Limits
 //

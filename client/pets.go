@@ -47,8 +47,8 @@ func (q *PetQuery) values() url.Values {
 }
 
 // FindPet returns one pet by its id. The error has code pet_not_found if it doesn't
-// exist, and status 404. FindPet reads the list, which replaces [Client.GetPet], so its ETag can't be
-// used for [IfMatch].
+// exist, and status 404. FindPet reads the list, which replaces [Client.GetPet], so its
+// ETag can't be used for [IfMatch].
 func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (animalstore.Pet, error) {
 	query := url.Values{"id": {strconv.FormatInt(id, 10)}, "limit": {strconv.Itoa(maxPageSize)}}
 	k := &call{operation: "findPet", method: http.MethodGet, path: "/pets?" + query.Encode()}

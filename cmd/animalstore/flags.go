@@ -24,7 +24,8 @@ func yesFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolP("yes", "y", false, "don't ask for confirmation on a terminal")
 }
 
-// needsConfirmation reports whether a command needs confirmation: on a terminal, unless --yes is given.
+// needsConfirmation reports whether a command needs confirmation: on a terminal, unless
+// --yes is given.
 func needsConfirmation(cmd *cobra.Command) bool {
 	yes, _ := cmd.Flags().GetBool("yes")
 	return !yes && terminal.Interactive(cmd.InOrStdin(), cmd.ErrOrStderr())

@@ -103,6 +103,25 @@ func TestSweepDeliveries(t *testing.T) {
 	}
 }
 
+// TestSweepFailures: a server deletes failed requests older than seven days, and nothing else.
+func TestSweepFailures(t *testing.T) {
+	store := openStore(t)
+	now := time.Now()
+	const week = 7 * 24 * time.Hour
+	var failures []animalstore.Failure
+	for _, age := range []time.Duration{week + time.Hour, week + time.Second, week, time.Hour} {
+		failures = append(failures, animalstore.Failure{Time: animalstore.At(now.Add(-age)), KeyID: 1, Code: animalstore.PetNotFound, RequestID: age.String()})
+	}
+	if err := store.AddFailures(t.Context(), failures, db.KeptFailures); err != nil {
+		t.Fatal(err)
+	}
+	(&Server{cfg: Config{Hooks: Hooks{Now: func() time.Time { return now }}}, db: store}).sweepOnce(t.Context())
+	left, err := store.Failures(t.Context(), db.FailureQuery{Limit: 10})
+	if err != nil || len(left) != 2 || left[0].RequestID != time.Hour.String() || left[1].RequestID != week.String() {
+		t.Errorf("got %+v, %v, want the two of the last seven days", left, err)
+	}
+}
+
 // TestSweepFails: a sweep that fails is logged, because tables grow until one succeeds.
 func TestSweepFails(t *testing.T) {
 	store := openStore(t)

@@ -1,0 +1,190 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/keys"
+	"animalstore/internal/testenv"
+)
+
+// TestFailuresOfADatabase: what failed because the database is gone or full isn't kept, and
+// a database that can't store failures only loses them.
+func TestFailuresOfADatabase(t *testing.T) {
+	s := start(t)
+	for i, fault := range internalFaults {
+		s.clock.advance(time.Second)
+		s.db.arm("Pets", fault.fault)
+		id := fmt.Sprint("fault-", i)
+		s.do(t, with(call{path: fmt.Sprint("/v1/pets?limit=", i+1)}, "X-Request-Id", id)).want(t, fault.want, fault.code)
+		kept := fault.code == animalstore.InternalError || fault.code == animalstore.Overloaded
+		if got := s.failures(t, "", "?requestId="+id); (len(got) == 1) != kept {
+			t.Errorf("%s: got %+v, kept should be %t", fault.name, got, kept)
+		}
+	}
+	s.db.arm("Pets", nil)
+	lost := s.handler.Stats().LostFailures
+	s.db.arm("AddFailures", failWith(db.ErrFull))
+	s.do(t, call{path: "/v1/pets?cursor=x"}).want(t, 400, animalstore.InvalidCursor)
+	if err := s.handler.SaveFailures(t.Context()); err == nil {
+		t.Error("SaveFailures: got nil, want the error of the database")
+	}
+	s.db.arm("AddFailures", nil)
+	s.clock.advance(time.Second)
+	s.do(t, with(call{path: "/v1/pets?cursor=x"}, "X-Request-Id", "afterwards")).want(t, 400, animalstore.InvalidCursor)
+	wantFailures(t, s.failures(t, "", "?code=invalid_cursor"), "afterwards 400 invalid_cursor GET /v1/pets /v1/pets")
+	if n := s.handler.Stats().LostFailures - lost; n != 1 {
+		t.Errorf("got %d failures lost, want 1", n)
+	}
+}
+
+// TestFailuresAreSaved: a failure is on its way to the database within a second of its
+// response, and no request waits while the database hangs. Every server reads it there:
+// TestFailuresOfAFleet.
+func TestFailuresAreSaved(t *testing.T) {
+	s := start(t).inProcess()
+	s.do(t, call{path: "/v1/limits"}) // reads the key outside the bubble
+	synctest.Test(t, func(t *testing.T) {
+		saving, hang := make(chan time.Time), make(chan struct{})
+		s.db.arm("AddFailures", func(context.Context) error {
+			saving <- time.Now()
+			<-hang
+			return db.ErrUnavailable
+		})
+		fail := func(path string) time.Time {
+			t.Helper()
+			begun := time.Now()
+			if got := s.do(t, call{path: path, bad: true}); got.status < 400 || !time.Now().Equal(begun) {
+				t.Errorf("%s: got %v after %v, want an error at once", path, got, time.Since(begun))
+			}
+			return begun
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { s.handler.RunFailures(ctx); close(done) }()
+		for _, test := range []struct {
+			after        time.Duration // the last time that failures were stored
+			first, while string        // requests with different codes
+		}{
+			{time.Millisecond, "/v1/pets?limit=0", "/v1/pets?cursor=x"},
+			{500 * time.Millisecond, "/v1/nothing", "/v1/pets/x"},
+			{999 * time.Millisecond, "/v1/store/orders/x", "/v1/categories/x"},
+		} {
+			time.Sleep(test.after)
+			failed := fail(test.first)
+			if took := (<-saving).Sub(failed); took > time.Second {
+				t.Errorf("%s is stored %v after its response, want at most a second", test.first, took)
+			}
+			fail(test.while)
+			hang <- struct{}{}
+			<-saving
+			hang <- struct{}{}
+		}
+		fail("/v1/photos/x")
+		stop()
+		<-saving // at the end, too
+		hang <- struct{}{}
+		<-done
+		s.db.arm("Orders", func(context.Context) error {
+			time.Sleep(30 * time.Millisecond)
+			return errors.New("broken")
+		})
+		s.do(t, call{path: "/v1/store/orders"}).want(t, 500, animalstore.InternalError)
+	})
+	s.db.arm("AddFailures", nil)
+	if got := s.failures(t, s.admin, ""); len(got) != 1 || got[0].DurationMs != 30 {
+		t.Errorf("got %+v, want the last one, which took 30 ms", got)
+	}
+}
+
+// TestFailureFlood: of the requests of a key that are refused in a loop, one a second is
+// kept, of each code, and everything of other keys.
+func TestFailureFlood(t *testing.T) {
+	s := start(t).inProcess()
+	flooder, id := s.planKey(t, animalstore.PlanFree)
+	requests := testenv.Count(2_000, 100_000)
+	const seconds = 5
+	refused := 0
+	for second := range seconds {
+		for i := range requests / seconds {
+			got, err := s.unchecked().send(t.Context(), call{path: "/v1/pets", key: flooder})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.status == http.StatusTooManyRequests {
+				refused++
+			}
+			if i == 0 {
+				s.do(t, with(call{path: "/v1/pets?cursor=x"}, "X-Request-Id", fmt.Sprint("other-", second)))
+				s.do(t, with(call{path: "/v1/pets/9"}, "X-Request-Id", fmt.Sprint("absent-", second)))
+			}
+		}
+		s.clock.advance(time.Second)
+	}
+	if got := s.failures(t, "", ""); len(got) != 2*seconds {
+		t.Errorf("got %d failures of the other key, want all %d", len(got), 2*seconds)
+	}
+	perCode := map[animalstore.Code]int{}
+	for _, f := range s.failures(t, s.admin, fmt.Sprint("?limit=100&keyId=", id)) {
+		perCode[f.Code]++
+	}
+	t.Logf("of %d refused requests of a key in %d seconds, kept: %v", refused, seconds, perCode)
+	if len(perCode) != 2 || perCode[animalstore.RateLimitExceeded] < 1 || perCode[animalstore.KeyBanned] < 1 {
+		t.Errorf("got failures %v, want some before and after the ban", perCode)
+	}
+	for code, n := range perCode {
+		if n > seconds {
+			t.Errorf("got %d failures with %s in %d seconds, want at most one a second", n, code, seconds)
+		}
+	}
+}
+
+// TestNewestFailures: of a key that fails all day, the newest 1,000 failures are kept.
+func TestNewestFailures(t *testing.T) {
+	s := start(t).inProcess()
+	const kept, more = 1000, 5
+	for n := range kept + more {
+		s.clock.advance(time.Second)
+		if _, err := s.unchecked().send(t.Context(), with(call{path: "/v1/pets/9"}, "X-Request-Id", fmt.Sprint("r", n))); err != nil {
+			t.Fatal(err)
+		}
+		if n%500 == 0 {
+			if err := s.handler.SaveFailures(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := s.handler.SaveFailures(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.db.Failures(t.Context(), db.FailureQuery{Limit: 2 * kept})
+	if err != nil || len(all) != kept || all[0].RequestID != fmt.Sprint("r", kept+more-1) || all[kept-1].RequestID != fmt.Sprint("r", more) {
+		t.Errorf("got %d failures, %v, want the newest %d", len(all), err, kept)
+	}
+}
+
+// TestFailuresOfManyKeys: a server stores 1,000 failures a second, and counts the others.
+func TestFailuresOfManyKeys(t *testing.T) {
+	s := start(t).inProcess()
+	const stored = 1000
+	for range stored + 1 {
+		secret, _ := s.makeKey(t, keys.Mint(s.env))
+		if _, err := s.unchecked().send(t.Context(), call{path: "/v1/nothing", key: secret}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.handler.SaveFailures(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.db.Failures(t.Context(), db.FailureQuery{Limit: 2 * stored})
+	if lost := s.handler.Stats().LostFailures; err != nil || len(all) != stored || lost != 1 {
+		t.Errorf("got %d failures stored and %d lost, %v, want %d and 1", len(all), lost, err, stored)
+	}
+}

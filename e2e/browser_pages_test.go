@@ -30,7 +30,8 @@ var pagesWanted = strings.Fields(`/ /docs /docs/guides /docs/search
 	/console/system /console/usage /console/webhooks /console/webhooks/N /console/webhooks/N/deliveries/N`)
 
 // firstRows are the lists whose first row is in view on a phone.
-var firstRows = strings.Fields(`/console/categories /console/keys /console/orders /console/pets`)
+var firstRows = strings.Fields(`/console/categories /console/events /console/failures
+	/console/keys /console/orders /console/pets /console/webhooks`)
 
 var (
 	idInPath = regexp.MustCompile(`/[0-9]+`)

@@ -238,10 +238,10 @@ const cut = (rows) => {
 
 if (live) {
 	const { worker, types, subject, pet } = live.dataset;
-	const matches = (event) => !pet || event.subject === `pet/${pet}` || String(event.data.petId) === pet;
+	const matches = (event) => subject ? event.subject === subject : !pet || event.subject === `pet/${pet}` || String(event.data.petId) === pet;
 	const port = window.SharedWorker ? new SharedWorker(worker).port : new Worker(worker);
 	let after = Number(live.dataset.after);
-	const follow = () => port.postMessage(document.visibilityState === "visible" ? { after, types: types.split(","), subject } : null);
+	const follow = () => port.postMessage(document.visibilityState === "visible" ? { after, types: types.split(",") } : null);
 	port.onmessage = ({ data: { open, event } }) => {
 		if (!event) {
 			live.hidden = !open;

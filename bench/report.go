@@ -53,7 +53,7 @@ func (r *report) tables() []*table {
 }
 
 func (r *report) barsTable() *table {
-	t := &table{title: "Bars", head: []string{"work", "connections", "compared with", "ours is", "bar", ""}}
+	t := &table{title: "Bars", head: []string{"work", "connections", "compared with", "ours is", "bar", "result"}}
 	for _, o := range r.results {
 		if times := o.ratios(turn.perSecond); o.bar != (bar{}) {
 			t.addJudged(o.bar, median(times), o.work, strconv.Itoa(o.connections), o.server, "× "+spread(times))

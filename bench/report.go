@@ -90,7 +90,7 @@ func resultTable(results []result) *table {
 }
 
 func costTable(costs []cost) *table {
-	t := &table{title: "Other figures", head: []string{"what", "compared with", "there", "here", "ratio", "bar", ""}}
+	t := &table{title: "Other figures", head: []string{"what", "compared with", "there", "here", "ratio", "bar", "result"}}
 	for _, c := range costs {
 		other, ours, ratio := "", spread(c.ours), ""
 		if c.other != nil {

@@ -53,7 +53,7 @@ func (r *report) tables() []*table {
 }
 
 func (r *report) barsTable() *table {
-	t := &table{title: "Bars", head: []string{"work", "connections", "compared with", "ours is", "bar", ""}}
+	t := &table{title: "Bars", head: []string{"work", "connections", "compared with", "ours is", "bar", "result"}}
 	for _, o := range r.results {
 		if times := o.ratios(turn.perSecond); o.bar != (bar{}) {
 			t.addJudged(o.bar, median(times), o.work, strconv.Itoa(o.connections), o.server, "× "+spread(times))
@@ -90,7 +90,7 @@ func resultTable(results []result) *table {
 }
 
 func costTable(costs []cost) *table {
-	t := &table{title: "Other figures", head: []string{"what", "compared with", "there", "here", "ratio", "bar", ""}}
+	t := &table{title: "Other figures", head: []string{"what", "compared with", "there", "here", "ratio", "bar", "result"}}
 	for _, c := range costs {
 		other, ours, ratio := "", spread(c.ours), ""
 		if c.other != nil {

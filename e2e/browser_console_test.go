@@ -28,7 +28,7 @@ func TestConsole(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
 	browser := startBrowser(t)
-	s := seeded(t, "--webhook-networks", "127.0.0.0/8")
+	s := seeded(t, withArgs("--webhook-networks", "127.0.0.0/8"))
 	key := s.ownerKey()
 	p := openTab(t, browser, s)
 	p.open(s, "/console", "#key")
@@ -81,31 +81,31 @@ func (p *tab) wantLocalTimes(s *server) {
 	zone("")
 }
 
-// photograph writes a picture of a page on a phone and on a desk to the directory that
-// ANIMALSTORE_SCREENSHOTS names.
+// photograph writes a picture of the screen to the directory that ANIMALSTORE_SCREENSHOTS
+// names.
 func (p *tab) photograph(name string) {
 	p.t.Helper()
 	dir := os.Getenv("ANIMALSTORE_SCREENSHOTS")
 	if dir == "" {
 		return
 	}
-	for _, width := range []int64{390, 1280} {
-		p.lookAs(width, 900, "light")
-		p.do("take a picture", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			shot, err := cdp.Call(ctx, target, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{})
-			if err != nil {
-				return err
-			}
-			return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.png", name, width)), shot.Data, 0o644)
-		}))
-	}
+	p.do("take a picture", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		shot, err := cdp.Call(ctx, target, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{})
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, name+".png"), shot.Data, 0o644)
+	}))
 }
 
 // checkPage checks that a page fits on every device, and what axe-core says about it.
 func (p *tab) checkPage(name string) {
 	p.t.Helper()
 	p.wantFits()
-	p.photograph(name)
+	for _, width := range []int64{390, 1280} {
+		p.lookAs(width, 900, "light")
+		p.photograph(fmt.Sprint(name, "-", width))
+	}
 	file := os.Getenv("ANIMALSTORE_AXE")
 	if file == "" {
 		return
@@ -114,8 +114,11 @@ func (p *tab) checkPage(name string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	for _, scheme := range []string{"dark", "light"} {
-		p.lookAs(1280, 900, scheme)
+	for _, look := range []struct {
+		width  int64
+		scheme string
+	}{{390, "dark"}, {1280, "dark"}, {1280, "light"}} {
+		p.lookAs(look.width, 900, look.scheme)
 		eval[any](p, string(axe)+"; null")
 		eval[any](p, `window.violations = null; axe.run().then(r => { window.violations = JSON.stringify(r.violations.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 200) + " " + n.failureSummary)])) }); null`)
 		testenv.Eventually(p.t, "axe is done", func() bool { return eval[bool](p, `window.violations !== null`) })
@@ -124,7 +127,7 @@ func (p *tab) checkPage(name string) {
 			p.t.Fatal(err)
 		}
 		for _, v := range violations {
-			p.t.Errorf("%s, %s: axe finds %v, want nothing", name, scheme, v)
+			p.t.Errorf("%s, %v: axe finds %v, want nothing", name, look, v)
 		}
 	}
 }

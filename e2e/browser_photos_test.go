@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
 	"animalstore/internal/photo/phototest"
@@ -34,6 +37,7 @@ func TestConsolePhotos(t *testing.T) {
 	p.do("add a file that isn't a picture", chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{file}), click(".drop button"), visible(".uploads .wrong:not(:empty)"), visible(".uploads button"))
 	p.checkPage("photos-refused")
 	p.dropPhotos(s)
+	p.retryPhoto(s)
 	p.followPhotos(s)
 	clean := openTab(t, browser, s) // the other has seen refusals, which browsers report
 	clean.open(s, "/console/pets/6", ".pictures img")
@@ -87,6 +91,30 @@ func (p *tab) dropPhotos(s *server) {
 	eval[any](p, `drag("drop"); null`)
 	p.do("see them", visible(".notice.done"), visible(".pictures a:nth-child(3)"))
 	p.wantAlts("Photo 1 of ", "Photo 2 of ", "Photo 3 of ")
+}
+
+// retryPhoto adds a photo at the second attempt, after the connection was lost.
+func (p *tab) retryPhoto(s *server) {
+	p.t.Helper()
+	file := filepath.Join(p.t.TempDir(), "kept.jpg")
+	if err := os.WriteFile(file, phototest.JPEG(phototest.Drawing(320, 240)), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+	loseConnection := func(lost bool) {
+		p.t.Helper()
+		p.do("lose the connection", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			uploads := &network.BlockPattern{URLPattern: s.url + "/console/pets/8/photos", Block: lost}
+			_, err := cdp.Call(ctx, target, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{uploads}})
+			return err
+		}))
+	}
+	p.open(s, "/console/pets/8", "#files")
+	loseConnection(true)
+	p.do("add a photo", chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{file}), click(".drop button"), visible(".uploads .wrong:not(:empty)"))
+	p.checkPage("photos-retry")
+	loseConnection(false)
+	p.do("retry", click(".uploads button"), visible(".pictures img"))
+	p.wantAlts("Photo 1 of ")
 }
 
 // followPhotos sees the events of photos arrive.

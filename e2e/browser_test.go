@@ -248,13 +248,13 @@ func TestBrowserSmoke(t *testing.T) {
 }
 
 // seeded starts a server on a store with 60 pets.
-func seeded(t *testing.T, args ...string) *server {
+func seeded(t *testing.T, opts ...option) *server {
 	t.Helper()
 	database := newDatabase(t)
 	if r := run(t, "seed", "--pets", "60", "--database", "sqlite:"+database); r.code != 0 {
 		t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
 	}
-	return start(t, onDatabase(database), withArgs(args...))
+	return start(t, append(opts, onDatabase(database))...)
 }
 
 func (p *tab) open(s *server, path, selector string) {

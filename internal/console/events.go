@@ -198,7 +198,7 @@ func (v *visit) readOlder(f *feed, before int64, calls, rows int) (first int64, 
 		if len(kept) < len(events) {
 			next = 0 // all others are older
 		}
-		f.Rows = append(f.Rows, v.namedRows(kept)...)
+		f.Rows = append(f.Rows, v.rowsOf(kept)...)
 		o.Before, o.Newest = next, false
 		if next == 0 {
 			break
@@ -227,21 +227,14 @@ func (v *visit) readNewer(f *feed, after int64) (newer string, atEnd bool, err e
 			return "", false, err
 		}
 		events = append(events, more...)
-		if atEnd = next == o.After; atEnd || len(events) == eventRows {
+		atEnd, o.After = next == o.After, next
+		if atEnd || len(events) == eventRows {
 			break
 		}
-		o.After = next
 	}
 	slices.Reverse(events)
-	f.Rows = v.namedRows(events)
-	return f.pageAt("after", max(o.After, newestOf(events))), atEnd, nil
-}
-
-func newestOf(events []animalstore.Event) int64 {
-	if len(events) == 0 {
-		return 0
-	}
-	return events[0].ID
+	f.Rows = v.rowsOf(events)
+	return f.pageAt("after", o.After), atEnd, nil
 }
 
 // typesOf returns the types that a filter stands for and the key may see, separated by
@@ -315,7 +308,7 @@ func (v *visit) streamEvents() error {
 
 // rowsOf turns events, newest first, into rows. A row has no link if it or a newer one
 // removes its subject.
-func rowsOf(events []animalstore.Event) []eventRow {
+func (v *visit) rowsOf(events []animalstore.Event) []eventRow {
 	rows := make([]eventRow, len(events))
 	removed := map[string]bool{}
 	for i, e := range events {
@@ -323,22 +316,16 @@ func rowsOf(events []animalstore.Event) []eventRow {
 		if json.Unmarshal(e.Data, &data) != nil {
 			data = eventData{}
 		}
-		rows[i] = eventRow{Event: e, Summary: data.summary(), petID: data.PetID}
+		rows[i] = eventRow{Event: e, Summary: data.summary(), By: actor(e), petID: data.PetID}
+		if e.KeyID != nil && v.may(admin) {
+			rows[i].ByPath = keyPath(*e.KeyID)
+		}
 		if strings.HasSuffix(string(e.Type), ".deleted") {
 			removed[e.Subject] = true
 		}
 		if !removed[e.Subject] {
 			rows[i].Path = subjectPath(e.Subject, data)
 		}
-	}
-	return rows
-}
-
-// namedRows are the rows of events, with who made each.
-func (v *visit) namedRows(events []animalstore.Event) []eventRow {
-	rows := rowsOf(events)
-	for i := range rows {
-		v.nameActor(&rows[i])
 	}
 	return rows
 }

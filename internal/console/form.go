@@ -247,12 +247,3 @@ func (v *visit) useForm() error {
 	}
 	return err
 }
-
-// showSentTwice says that a form was sent before, and its response had a secret.
-func (v *visit) showSentTwice() error {
-	v.show(problem{
-		Status: http.StatusConflict, Heading: "This form was sent before",
-		Message: "Nothing was done this time. Only the first response showed the secret: if you missed it, rotate the key or webhook. If the first one failed, open the form again.",
-	})
-	return nil
-}

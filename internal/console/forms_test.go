@@ -268,9 +268,10 @@ func TestNamesThatCannotBeSeen(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
+	pet := fmt.Sprint("/console/pets/", s.pet("Rex").ID) // of the category 1
 	for name, hidden := range map[string]bool{"\u200b\u2060": true, "\u2800": true, "\u3164 \ufe0f": true, "\u202e": true, "\u0301": false, "猫": false, "👩‍👧": false, "!": false} {
-		s.category(7, name)
-		for _, path := range []string{"/console/categories", "/console/categories/7"} {
+		s.category(1, name)
+		for _, path := range []string{"/console/categories", "/console/categories/1", "/console/pets", pet} {
 			p := b.get(path)
 			if got := strings.Contains(p.body, "<em>no visible character</em>"); got != hidden {
 				t.Errorf("%s, %+q: shown as such: %t, want %t", path, name, got, hidden)

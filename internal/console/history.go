@@ -51,8 +51,7 @@ func (v *visit) readHistory(o client.EventsOptions) (h history, err error) {
 	}
 	changes := changesOf(events)
 	shown := min(historyRows, len(events))
-	for i, row := range rowsOf(events[:shown]) {
-		v.nameActor(&row)
+	for i, row := range v.rowsOf(events[:shown]) {
 		h.Past = append(h.Past, pastEvent{row, pastTitle(row.Event, changes[i]), changes[i]})
 	}
 	if next != 0 || shown < len(events) {
@@ -162,11 +161,4 @@ func deref(text *string) string {
 		return ""
 	}
 	return *text
-}
-
-// nameActor sets who made the change of a row.
-func (v *visit) nameActor(r *eventRow) {
-	if r.By = actor(r.Event); r.KeyID != nil && v.may(admin) {
-		r.ByPath = keyPath(*r.KeyID)
-	}
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"errors"
 	"iter"
 	"net/http"
 	"slices"
@@ -152,9 +151,6 @@ func (v *visit) createKey() error {
 	key, err := form.newKey()
 	if err == nil {
 		err = v.useForm()
-	}
-	if errors.Is(err, errSentTwice) {
-		return v.showSentTwice()
 	}
 	var created client.KeyWithSecret
 	if err == nil {

@@ -21,6 +21,11 @@ var petMarking = &marking{
 		switch change {
 		case changeCategory:
 			return wording{Question: "Change the category of %s?", Button: "Change %s", Verb: "changed", Notice: "saved"}
+		case string(animalstore.PetSold):
+			return wording{
+				Question: "Set %s to sold?", Button: "Change %s", Verb: "changed", Notice: "saved",
+				Warning: "This can’t be undone: the pets stay sold.",
+			}
 		case changeRemove:
 			return wording{
 				Question: "Remove %s?", Button: "Remove %s", Verb: "removed", Notice: "removed", Red: true,

@@ -14,7 +14,6 @@ const (
 	ordersWrite = animalstore.OrdersWrite
 	eventsRead  = animalstore.PetsRead | animalstore.OrdersRead
 	admin       = animalstore.Admin
-	anyKey      = animalstore.Permissions(0)
 )
 
 // needNamed are the needs by the names that templates use.

@@ -122,6 +122,11 @@ func (c *Console) fail(w http.ResponseWriter, v *visit, err error) {
 	case endsSession(err) && v != nil: // the key ended just now
 		c.leadToSignIn(w, v.r)
 		return
+	case errors.Is(err, errSentTwice):
+		p = problem{
+			Status: http.StatusConflict, Heading: "This form was sent before",
+			Message: "Nothing was done this time. Only the first response showed the secret: if you missed it, rotate the key or webhook. If the first one failed, open the form again.",
+		}
 	case isStale(err):
 		p = problem{Status: http.StatusPreconditionFailed, Heading: titles[http.StatusPreconditionFailed], Message: "Someone changed it after you opened the page, so nothing was done. Open it again, then decide."}
 	case errors.As(err, &refused):

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -42,9 +41,6 @@ func (v *visit) rotate(kind string, change func(id int64, grace time.Duration) (
 	hours, err := v.graceHours()
 	if err == nil {
 		err = v.useForm()
-	}
-	if errors.Is(err, errSentTwice) {
-		return v.showSentTwice()
 	}
 	var secret string
 	if err == nil {

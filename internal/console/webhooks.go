@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"errors"
 	"iter"
 	"net/http"
 	"slices"
@@ -100,9 +99,6 @@ func (v *visit) createWebhook() error {
 	types, err := form.patterns()
 	if err == nil {
 		err = v.useForm()
-	}
-	if errors.Is(err, errSentTwice) {
-		return v.showSentTwice()
 	}
 	var created client.WebhookWithSecret
 	if err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
@@ -267,12 +268,13 @@ func plainText(n ast.Node, file []byte) string {
 }
 
 // blockRenderer renders elements differently from goldmark: headings link to
-// themselves, and code blocks are labelled.
+// themselves, code blocks are labelled, and tables can have the focus.
 type blockRenderer struct{}
 
 func (r blockRenderer) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindHeading, renderHeading)
 	reg.Register(ast.KindFencedCodeBlock, renderCode)
+	reg.Register(extast.KindTable, renderTable)
 }
 
 func renderHeading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -287,6 +289,16 @@ func renderHeading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.W
 		fmt.Fprint(w, "</h1>\n")
 	default:
 		fmt.Fprintf(w, " <a class=\"anchor\" href=\"#%s\" aria-label=\"Link to this section\">#</a></h%d>\n", id, h.Level)
+	}
+	return ast.WalkContinue, nil
+}
+
+// renderTable makes wide tables scroll with the keyboard.
+func renderTable(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		fmt.Fprint(w, "<table tabindex=\"0\">\n")
+	} else {
+		fmt.Fprint(w, "</table>\n")
 	}
 	return ast.WalkContinue, nil
 }

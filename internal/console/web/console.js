@@ -79,11 +79,12 @@ if (limits) {
 	update();
 }
 
-// While the server doesn't respond, because it restarts or the network is gone, this page
-// stays, with what was typed, and what was asked for is tried again.
+// While the server doesn't respond, because it restarts or the network is gone, a page stays
+// with what was typed, and its form is sent once the server is back. Links lose nothing:
+// browsers try them again themselves.
 const waiting = Object.assign(document.createElement("p"), {
 	className: "notice wrong", role: "alert", tabIndex: -1,
-	textContent: "The server doesn’t respond. This page stays as it is, and what you asked for is tried again until the server is back.",
+	textContent: "The server doesn’t respond. This page stays as it is, and the form is sent once the server is back.",
 });
 
 const responds = async () => {
@@ -95,72 +96,45 @@ const responds = async () => {
 	}
 };
 
-// untilItResponds returns false if something else was asked for since.
-let wanted;
 const untilItResponds = async () => {
-	const mine = wanted = {};
-	while (wanted === mine && !await responds()) {
+	while (!await responds()) {
 		if (!waiting.isConnected) {
 			document.querySelector("main").prepend(waiting);
 			waiting.focus();
 		}
 		await new Promise((resolve) => { setTimeout(resolve, 1000); });
 	}
-	if (wanted !== mine) {
-		return false;
-	}
 	waiting.remove();
-	return true;
 };
 
-document.addEventListener("click", async (event) => {
-	const a = event.target.closest?.("a[href]");
-	if (!a || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || a.target || a.origin !== location.origin || a.getAttribute("href").startsWith("#")) {
-		return;
-	}
-	event.preventDefault();
-	if (await untilItResponds()) {
-		location.href = a.href;
-	}
-});
-
-// Forms are sent once the server responds. A second click doesn't send a form again while
-// the first is on its way.
-const busy = new Map(); // what the pressed buttons said, by form
-const ready = new WeakSet(); // forms to send now
-
-const release = (form) => {
-	const button = busy.get(form);
-	if (button?.text !== undefined) {
-		button.element.textContent = button.text;
-	}
-	busy.delete(form);
-};
+// A second click sends nothing while a form is on its way.
+let sending;
 
 document.addEventListener("submit", async (event) => {
-	const { target: form, submitter } = event;
-	if (ready.delete(form) || event.defaultPrevented) { // it is sent now, or by another script
+	const { target: form, submitter: button } = event;
+	if (form.method !== "post" || event.defaultPrevented || sending?.now) { // nothing is lost, another script sends it, or it is sent now
 		return;
 	}
 	event.preventDefault();
-	if (busy.has(form)) {
+	if (sending) {
 		return;
 	}
-	const button = { element: submitter };
-	busy.set(form, button);
-	if (form.method === "post" && submitter) {
-		button.text = submitter.textContent;
-		submitter.textContent = submitter.dataset.busy ?? "Saving…";
+	sending = { button, text: button?.textContent };
+	if (button) {
+		button.textContent = button.dataset.busy ?? "Saving…";
 	}
-	if (await untilItResponds()) {
-		ready.add(form);
-		form.requestSubmit(submitter);
-	} else {
-		release(form);
-	}
+	await untilItResponds();
+	sending.now = true;
+	form.requestSubmit(button);
+	sending.now = false;
 });
 
-addEventListener("pageshow", () => { [...busy.keys()].forEach(release); }); // back from the next page
+addEventListener("pageshow", () => { // back from the next page
+	if (sending?.button) {
+		sending.button.textContent = sending.text;
+	}
+	sending = undefined;
+});
 
 // Events as they happen.
 const element = (name, text) => Object.assign(document.createElement(name), { textContent: text });
@@ -264,10 +238,10 @@ const cut = (rows) => {
 
 if (live) {
 	const { worker, types, subject, pet } = live.dataset;
-	const matches = (event) => !pet || event.subject === `pet/${pet}` || String(event.data.petId) === pet;
+	const matches = (event) => subject ? event.subject === subject : !pet || event.subject === `pet/${pet}` || String(event.data.petId) === pet;
 	const port = window.SharedWorker ? new SharedWorker(worker).port : new Worker(worker);
 	let after = Number(live.dataset.after);
-	const follow = () => port.postMessage(document.visibilityState === "visible" ? { after, types: types.split(","), subject } : null);
+	const follow = () => port.postMessage(document.visibilityState === "visible" ? { after, types: types.split(",") } : null);
 	port.onmessage = ({ data: { open, event } }) => {
 		if (!event) {
 			live.hidden = !open;

@@ -2,8 +2,8 @@
 // HTTP, a browser has six connections to a host, and each stream takes one of them.
 "use strict";
 
-// What the visible tabs show, by their port: the last event they know, which types they
-// want, and of which resource ("" for all).
+// What the visible tabs show, by their port: the last event they know, and which types they
+// want.
 const tabs = new Map();
 let stream;
 
@@ -12,7 +12,7 @@ const receive = (message) => {
 	for (const [port, tab] of tabs) {
 		if (event.id > tab.after) {
 			tab.after = event.id;
-			if (tab.types.includes(event.type) && (!tab.subject || tab.subject === event.subject)) {
+			if (tab.types.includes(event.type)) {
 				port.postMessage({ event });
 			}
 		}
@@ -36,9 +36,6 @@ const restart = () => {
 	const wanted = [...tabs.values()];
 	const types = [...new Set(wanted.flatMap((tab) => tab.types))];
 	const query = new URLSearchParams({ after: Math.min(...wanted.map((tab) => tab.after)), type: types.join() });
-	if (wanted[0].subject && wanted.every((tab) => tab.subject === wanted[0].subject)) {
-		query.set("subject", wanted[0].subject);
-	}
 	stream = new EventSource(`/console/events/stream?${query}`);
 	stream.addEventListener("open", () => tell(true));
 	stream.addEventListener("error", () => tell(false));

@@ -58,6 +58,8 @@ func runTests(m *testing.M) int {
 //	terminal CODE COMMAND…    is like exits, on a terminal of 80 columns, or WIDTH,
 //	                          where the line TYPED is typed; standard output is
 //	                          what the terminal shows
+//	failed DATABASE KEY CODE REQUEST AGO
+//	                          stores a failed request of a key
 //	served FILE               locks a database like a server until the script ends
 //	drawing FILE WIDTH HEIGHT draws a picture
 //	damage FILE STATEMENTS    runs statements in a database
@@ -74,7 +76,7 @@ func TestScripts(t *testing.T) {
 }
 
 var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"exits": exits, "used": used, "banned": banned, "opens": opens,
+	"exits": exits, "used": used, "banned": banned, "failed": failed, "opens": opens,
 	"served": scriptServed, "damage": scriptDamage, "newer": scriptNewer, "connected": scriptConnected,
 	"serving": serving, "terminal": scriptTerminal, "setkey": setKey, "impostor": impostor,
 	"drawing": scriptDrawing,
@@ -145,6 +147,18 @@ func banned(ts *testscript.TestScript, _ bool, args []string) {
 			Day:      db.Window{Used: 12, End: now.Add(time.Hour).UnixMilli()},
 			BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 1,
 		}}})
+	})
+}
+
+func failed(ts *testscript.TestScript, _ bool, args []string) {
+	ago, err := time.ParseDuration(args[4])
+	ts.Check(err)
+	route, path := "/v1/pets/{petId}", "/v1/pets/9"
+	inStore(ts, args[0], func(store db.DB) error {
+		return store.AddFailures(context.Background(), []animalstore.Failure{{
+			Time: animalstore.At(time.Now().Add(-ago)), KeyID: number(ts, args[1]), Code: animalstore.Code(args[2]), RequestID: args[3],
+			Method: "GET", Route: &route, Path: &path, Status: 404, Message: "there is no pet with this id", DurationMs: 3,
+		}}, db.KeptFailures)
 	})
 }
 

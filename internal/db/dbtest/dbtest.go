@@ -89,6 +89,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a list of failed requests contains what its query selects", failureListsSelect},
 		{"of failed requests, one a second of a key and code and the newest are kept", failuresAreLimited},
 		{"concurrent servers store no failed request twice, and not too many", failuresAtOnce},
+		{"a follower of failed requests misses none, with many writers", failuresAreFollowed},
 		{"failed requests are dropped in small steps", dropsFailures},
 		{"a first key is created only if there never was a key", firstKeyOnlyOnce},
 		{"of many concurrent callers, one creates the first key", firstKeyRace},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,6 +181,42 @@ func failuresAtOnce(t *testing.T, d db.DB) {
 	}
 }
 
+func failuresAreFollowed(t *testing.T, d db.DB) {
+	const writers, batches = 8, 20
+	seen, newest := map[int64]bool{}, int64(0)
+	follow := func() error {
+		all, err := d.Failures(t.Context(), db.FailureQuery{Limit: 1000})
+		for _, f := range slices.Backward(all) {
+			if f.ID > newest {
+				seen[f.ID], newest = true, f.ID
+			}
+		}
+		return err
+	}
+	var writing atomic.Int32
+	writing.Store(writers)
+	together(t, writers+1, func(i int) error {
+		if i == writers {
+			for writing.Load() > 0 {
+				if err := follow(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		defer writing.Add(-1)
+		for n := range int64(batches) {
+			if err := d.AddFailures(t.Context(), []animalstore.Failure{failureOf(int64(i+1), n, noSuchPet)}, manyFailures); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := follow(); err != nil || len(seen) != writers*batches {
+		t.Errorf("a follower saw %d failures, %v, want all %d", len(seen), err, writers*batches)
+	}
+}
+
 func dropsFailures(t *testing.T, d db.DB) {
 	for n := range int64(5) {
 		mustAddFailures(t, d, manyFailures, failureOf(1, n, noSuchPet))
@@ -189,6 +226,9 @@ func dropsFailures(t *testing.T, d db.DB) {
 	for i, want := range []int{3, 1, 0} {
 		if dropped, err := d.DropFailures(t.Context(), before, 3); err != nil || dropped != want {
 			t.Errorf("%d: DropFailures = %d, %v, want %d", i, dropped, err, want)
+		}
+		if i == 0 { // the oldest are gone
+			wantFailures(t, d, db.FailureQuery{}, "1 pet_not_found 4", "1 pet_not_found 3")
 		}
 	}
 	wantFailures(t, d, db.FailureQuery{}, "1 pet_not_found 4")

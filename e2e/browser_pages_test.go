@@ -65,6 +65,13 @@ func TestConsolePages(t *testing.T) {
 		if top := eval[float64](p, `document.querySelector("tbody tr")?.getBoundingClientRect().top ?? 0`); slices.Contains(firstRows, pattern) && top > 200 {
 			t.Errorf("%s: on a phone the first row begins at %v pixels, want at most 200", path, top)
 		}
+		if !eval[bool](p, `(row => {
+			if (!row) return true;
+			const { right, bottom } = row.getBoundingClientRect();
+			return bottom > innerHeight || document.elementFromPoint(right - 5, bottom - 4).closest("a") === row.querySelector(".whole");
+		})(document.querySelector("tbody tr:has(.whole)"))`) {
+			t.Errorf("%s: a click in the corner of a row doesn't open it", path)
+		}
 		if strings.HasSuffix(pattern, "pets/N") || strings.HasSuffix(pattern, "orders/N") {
 			p.printed("print-" + name)
 		}

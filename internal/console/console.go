@@ -3,7 +3,7 @@
 //
 // The console is a client of the API. Everything it shows and does is a call with
 // package client, over a transport that leads to the API's handler in this process
-// (transport.go), as the key that signed in. So permissions, limits, rules and their
+// (api.go), as the key that signed in. So permissions, limits, rules and their
 // messages exist once, in the API.
 //
 // Its pages need no JavaScript, and look like those of package pages, whose stylesheet

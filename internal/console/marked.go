@@ -241,7 +241,7 @@ func stopped(err error) *problem {
 	p := problem{Status: http.StatusServiceUnavailable, Message: refusalText(err)}
 	switch {
 	case errors.As(err, &limited):
-		p = limitedProblem(http.StatusTooManyRequests, codeOf(err), limited.Reset, int64(limited.RetryAfter.Seconds()+0.999))
+		p = limitedBy(limited)
 	case errors.Is(err, context.DeadlineExceeded):
 		p.Message = "It took longer than " + span(int64(workTimeout.Seconds())) + "."
 	}

@@ -63,6 +63,12 @@ func TestOverview(t *testing.T) {
 	b.get("/console").want(t, "counted 4 seconds ago", http.StatusOK, `<span class="figure">0</span>`)
 	s.advance(7 * time.Second)
 	b.get("/console").want(t, "counted again", http.StatusOK, `=available"><span class="figure">1</span>`)
+	for i := range 91 {
+		s.order(s.pet(fmt.Sprint("more ", i)).ID)
+	}
+	b.get("/console").want(t, "100 wait", http.StatusOK, "Orders waiting: 100<")
+	s.order(s.pet("one more").ID)
+	b.get("/console").want(t, "more wait", http.StatusOK, "Orders waiting: 100+<")
 }
 
 // TestToday: the feed can begin at a time, on all of its pages.

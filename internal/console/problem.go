@@ -117,8 +117,7 @@ func (c *Console) fail(w http.ResponseWriter, v *visit, err error) {
 	p := problem{Status: http.StatusInternalServerError, Heading: "Something went wrong", Message: "The console can’t show this page. The server’s log says why."}
 	switch {
 	case errors.As(err, &limited):
-		seconds := int64((limited.RetryAfter + time.Second - 1) / time.Second)
-		p = limitedProblem(http.StatusTooManyRequests, codeOf(err), limited.Reset, seconds)
+		p = limitedBy(limited)
 	case endsSession(err) && v != nil: // the key ended just now
 		c.leadToSignIn(w, v.r)
 		return
@@ -152,9 +151,14 @@ var titles = map[int]string{
 	http.StatusServiceUnavailable: "The store doesn’t respond",
 }
 
+// limitedBy is for an error that says that the key has reached its limit.
+func limitedBy(err *client.RateLimitError) problem {
+	return limitedProblem(codeOf(err), err.Reset, int64((err.RetryAfter+time.Second-1)/time.Second))
+}
+
 // limitedProblem is for a key or an address that has reached its limit.
-func limitedProblem(status int, code animalstore.Code, until time.Time, seconds int64) problem {
-	p := problem{Status: status, Heading: "Too many requests", Until: animalstore.At(until), Seconds: max(1, seconds)}
+func limitedProblem(code animalstore.Code, until time.Time, seconds int64) problem {
+	p := problem{Status: http.StatusTooManyRequests, Heading: "Too many requests", Until: animalstore.At(until), Seconds: max(1, seconds)}
 	switch code {
 	case animalstore.KeyBanned:
 		p.Heading = "This key is banned"

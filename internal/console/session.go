@@ -118,7 +118,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.renderSignIn(w, status, next, message)
 	case status == http.StatusTooManyRequests:
 		seconds, _ := strconv.ParseInt(res.Header.Get("Retry-After"), 10, 64) // the API sends a number
-		p := limitedProblem(status, codeIn(res.Body), c.Now().Add(time.Duration(seconds)*time.Second), seconds)
+		p := limitedProblem(codeIn(res.Body), c.Now().Add(time.Duration(seconds)*time.Second), seconds)
 		p.Back = signInPath(safeNext(next))
 		c.showProblem(w, c.frame(nil, "Too many requests"), p)
 	case status >= http.StatusInternalServerError:
@@ -183,7 +183,7 @@ func signInPath(next string) string {
 func (c *Console) chargeAddress(w http.ResponseWriter, r *http.Request) bool {
 	seconds, err := c.Server.ChargeAddress(r)
 	if err != nil {
-		p := limitedProblem(http.StatusTooManyRequests, codeOf(err), c.Now().Add(time.Duration(seconds)*time.Second), seconds)
+		p := limitedProblem(codeOf(err), c.Now().Add(time.Duration(seconds)*time.Second), seconds)
 		if r.Method == http.MethodPost {
 			p.Back = formPage(r)
 		}

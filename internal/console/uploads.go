@@ -270,7 +270,7 @@ func (u *upload) respond() error {
 	}
 	var limited *client.RateLimitError
 	if errors.As(u.stop, &limited) { // so is the page
-		p := limitedProblem(http.StatusTooManyRequests, codeOf(u.stop), limited.Reset, int64(limited.RetryAfter/time.Second))
+		p := limitedBy(limited)
 		p.Message = u.sent.Summary() + " " + p.Message
 		v.show(p)
 		return nil

@@ -84,6 +84,9 @@ func TestGuides(t *testing.T) {
 				t.Errorf("%s: got %q in the page", path, wrong)
 			}
 		}
+		if !strings.Contains(html, `action="/docs/search"`) || !strings.Contains(html, `href="/docs/guides/quickstart"`) {
+			t.Errorf("%s has no search, or no links to the other guides", path)
+		}
 		if !strings.Contains(name, "/") && !strings.Contains(index, `href="`+path+`"`) {
 			t.Errorf("%s isn't in the index", path)
 		}

@@ -140,7 +140,7 @@ func (s *Scheduler) nextUpload(ctx context.Context) (next Snapshot, path string,
 	if wait := u.newest.Add(s.Every).Sub(now); !u.newest.IsZero() && wait > 0 {
 		return Snapshot{}, "", wait, nil
 	}
-	if u.staged.Path == "" || now.Sub(u.staged.At) >= s.Every { // a newer one replaces it
+	if u.staged.gone() || now.Sub(u.staged.At) >= s.Every { // a newer one replaces it
 		s.removeStaged()
 		if u.staged, err = u.stage(ctx, now); err != nil {
 			u.newest = now
@@ -151,9 +151,6 @@ func (s *Scheduler) nextUpload(ctx context.Context) (next Snapshot, path string,
 }
 
 func (s *Scheduler) removeStaged() {
-	if s.uploads.staged.Path == "" {
-		return
-	}
 	if err := s.uploads.staged.Remove(); err != nil {
 		s.Log.Error("the local copy of an uploaded backup could not be removed", "err", err)
 	}

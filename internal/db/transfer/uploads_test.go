@@ -231,20 +231,21 @@ func TestStagedGone(t *testing.T) {
 	})
 }
 
-// TestStageFails: a backup that can't be made is tried again at the next scheduled time.
+// TestStageFails: a backup that can't be made is tried again like a failed upload.
 func TestStageFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
 		b := testScheduler(t, Schedule{To: newRemote()})
-		calls := 0
+		var after []time.Duration
 		b.uploads.stage = func(context.Context, time.Time) (Staged, error) {
-			calls++
+			after = append(after, time.Since(began)/time.Minute)
 			return Staged{}, errors.New("the disk is full")
 		}
 		stop := runScheduler(b)
 		time.Sleep(150 * time.Minute)
 		stop()
-		if got := *b.Remote(); calls != 3 || got.Failures != 3 || !got.Failing {
-			t.Errorf("got %d attempts and %+v, want 3 failures", calls, got)
+		if want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123}; !slices.Equal(after, want) || b.Remote().Failures != 8 || !b.Remote().Failing {
+			t.Errorf("got attempts after %d minutes and %+v, want %d", after, *b.Remote(), want)
 		}
 	})
 }

@@ -242,8 +242,9 @@ func TestStageFails(t *testing.T) {
 			return Staged{}, errors.New("the disk is full")
 		}
 		stop := runScheduler(b)
+		defer stop()
 		time.Sleep(150 * time.Minute)
-		stop()
+		synctest.Wait()
 		if want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123}; !slices.Equal(after, want) || b.Remote().Failures != 8 || !b.Remote().Failing {
 			t.Errorf("got attempts after %d minutes and %+v, want %d", after, *b.Remote(), want)
 		}

@@ -3,14 +3,19 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +25,9 @@ import (
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/db/transfer/s3/s3test"
 	"animalstore/internal/testenv"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 // bucketPlace is where the tests keep backups.
@@ -34,6 +42,53 @@ type bucketService struct {
 
 func (s bucketService) env() []string {
 	return []string{"AWS_ENDPOINT_URL=" + s.url, "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey, "AWS_REGION=us-east-1"}
+}
+
+// client returns a client that reads and writes the bucket's objects directly.
+func (s bucketService) client(t *testing.T) *bucketClient {
+	t.Helper()
+	c, err := minio.New(strings.TrimPrefix(s.url, "http://"), &minio.Options{Creds: credentials.NewStaticV4(s3test.AccessKey, s3test.SecretKey, ""), Region: "us-east-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bucketClient{t, c}
+}
+
+type bucketClient struct {
+	t      *testing.T
+	client *minio.Client
+}
+
+func (c *bucketClient) keys() (keys []string) {
+	c.t.Helper()
+	for o := range c.client.ListObjects(c.t.Context(), s3test.Bucket, minio.ListObjectsOptions{Recursive: true}) {
+		if o.Err != nil {
+			c.t.Fatal(o.Err)
+		}
+		keys = append(keys, o.Key)
+	}
+	return keys
+}
+
+func (c *bucketClient) get(key string) []byte {
+	c.t.Helper()
+	o, err := c.client.GetObject(c.t.Context(), s3test.Bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer o.Close()
+	content, err := io.ReadAll(o)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return content
+}
+
+func (c *bucketClient) set(key string, content []byte) {
+	c.t.Helper()
+	if _, err := c.client.PutObject(c.t.Context(), s3test.Bucket, key, bytes.NewReader(content), int64(len(content)), minio.PutObjectOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 func startBucket(t *testing.T) bucketService {
@@ -197,22 +252,22 @@ func guideCommands(t *testing.T, test string) (commands []string) {
 // TestHalfBackup: what isn't a complete backup isn't restored from a bucket.
 func TestHalfBackup(t *testing.T) {
 	t.Parallel()
-	service := s3test.Start(t)
-	env := service.Environment()
+	service := startBucket(t)
+	env, objects := service.env(), service.client(t)
 	database := newDatabase(t)
 	newKey(t, database, "--name", "owner")
 	if r := runWith(t, env, "db", "backup", bucketPlace, "--database", "sqlite:"+database); r.code != 0 {
 		t.Fatalf("db backup: %+v", r)
 	}
-	key := service.Keys()[0]
-	whole := service.Get(key)
+	key := objects.keys()[0]
+	whole := objects.get(key)
 	for name, content := range map[string][]byte{
 		"half":                 whole[:len(whole)/2],
 		"without its checksum": whole[:len(whole)/4096*4096],
 		"with another byte":    append(append([]byte{}, whole[:5000]...), append([]byte{whole[5000] ^ 1}, whole[5001:]...)...),
 		"empty":                {},
 	} {
-		service.Set(key, content)
+		objects.set(key, content)
 		store := newDatabase(t)
 		if r := runWith(t, env, "db", "restore", bucketPlace, "--database", "sqlite:"+store); r.code != 1 {
 			t.Errorf("%s: got %+v, want exit code 1", name, r)
@@ -221,9 +276,53 @@ func TestHalfBackup(t *testing.T) {
 			t.Errorf("%s: left over: %q", name, left)
 		}
 	}
-	service.Set(key, whole)
+	objects.set(key, whole)
+	proxy, store := startProxy(t, service.url), newDatabase(t)
+	proxy.mode.Store(cuts)
+	if r := runWith(t, bucketService{url: proxy.url}.env(), "db", "restore", bucketPlace, "--database", "sqlite:"+store); r.code != 1 {
+		t.Errorf("from a service that cuts: got %+v, want exit code 1", r)
+	}
+	if left, _ := filepath.Glob(store + "*"); len(left) > 1 {
+		t.Errorf("from a service that cuts: left over: %q", left)
+	}
 	if r := runWith(t, env, "db", "restore", bucketPlace, "--database", "sqlite:"+newDatabase(t)); r.code != 0 {
 		t.Errorf("whole: got %+v, want it restored", r)
+	}
+}
+
+// TestBucketPrune: a server deletes its own old backups, and nothing else in the bucket.
+func TestBucketPrune(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	service := startBucket(t)
+	objects := service.client(t)
+	other := newDatabase(t)
+	newKey(t, other, "--name", "owner")
+	if r := runWith(t, service.env(), "db", "backup", bucketPlace, "--database", "sqlite:"+other); r.code != 0 {
+		t.Fatalf("db backup: %+v", r)
+	}
+	objects.set("shop/film.mp4", []byte("a film"))
+	others := objects.keys()
+	s := start(t, withEnv(append(service.env(), "ANIMALSTORE_BACKUP_TO="+bucketPlace, "ANIMALSTORE_BACKUP_EVERY=1s", "ANIMALSTORE_BACKUP_KEEP=1")...))
+	var made []string
+	testenv.Eventually(t, "old backups are deleted", func() bool {
+		var stored []string
+		for _, key := range objects.keys() {
+			if slices.Contains(others, key) {
+				continue
+			}
+			if stored = append(stored, key); !slices.Contains(made, key) {
+				made = append(made, key)
+			}
+		}
+		if len(made) > 0 && len(stored) == 0 || len(stored) > 2 {
+			t.Fatalf("got the backups %q, want one, or two while the older is deleted", stored)
+		}
+		return len(made) >= 5
+	})
+	s.stop()
+	if got := objects.keys(); !slices.Contains(got, made[len(made)-1]) || !slices.Contains(got, others[0]) || !slices.Contains(got, others[1]) {
+		t.Errorf("got %q in the bucket, want %q and the newest backup", got, others)
 	}
 }
 
@@ -241,8 +340,31 @@ func TestBucketUnreachable(t *testing.T) {
 	if !strings.Contains(s.stderr.String(), "backup to another machine failed") {
 		t.Errorf("the log has no failure:\n%s", s.stderr)
 	}
+	if page := systemPage(t, s, key); !strings.Contains(page, "on another machine") || !strings.Contains(page, "The last attempt failed") {
+		t.Errorf("the console doesn't show the failure:\n%s", page)
+	}
 	wantStatus(t, newClient(t, s, key).do(t, "POST", "/v1/pets", newPetBody("Rex", 1, "available")), 201, "")
 	s.stop()
+}
+
+// systemPage returns the console's page about the server, to someone with a key.
+func systemPage(t *testing.T, s *server, key string) string {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	resp, err := browser.PostForm(s.url+"/console/sign-in", url.Values{"key": {key}, "next": {"/console/system"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("sign in: got %d, %v", resp.StatusCode, err)
+	}
+	return string(page)
 }
 
 // badProxy is a TCP proxy that misbehaves.
@@ -255,7 +377,7 @@ const (
 	passes  = iota
 	cuts    // in the middle of a request
 	stalls  // while it has this mode
-	refuses // new connections
+	refuses // connections, and ends those that are kept alive
 )
 
 func startProxy(t *testing.T, target string) *badProxy {
@@ -293,7 +415,8 @@ func (p *badProxy) forward(to, from net.Conn) {
 		for p.mode.Load() == stalls {
 			time.Sleep(10 * time.Millisecond)
 		}
-		if sent += n; p.mode.Load() == cuts && sent > 100<<10 {
+		sent += n
+		if mode := p.mode.Load(); mode == refuses || mode == cuts && sent > 100<<10 {
 			return
 		}
 		if _, e := to.Write(buf[:n]); err != nil || e != nil {
@@ -323,16 +446,13 @@ func TestBucketFaults(t *testing.T) {
 	admin := newKey(t, database, "--name", "admin", "--permissions", "admin", "--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000")
 	failures := func() int64 { return remoteState(t, s, admin).Failures }
 	uploaded := func() string { return remoteState(t, s, admin).At }
-	recovers := func(fault string) {
-		before := uploaded()
-		testenv.Eventually(t, "backups continue after the service "+fault, func() bool { return uploaded() > before && !remoteState(t, s, admin).Failing })
-		all := backupsIn(t, service.env())
-		if len(all) > 3 {
-			t.Errorf("%s: got %d backups, want 2, or 3 while one is replaced", fault, len(all))
-		}
+	// restore restores the newest backup to a new file. Failures leave nothing there.
+	restore := func(when string, env []string, code int) {
+		t.Helper()
 		store := newDatabase(t)
-		if r := runWith(t, service.env(), "db", "restore", all[0].Address, "--database", "sqlite:"+store); r.code != 0 {
-			t.Errorf("%s: restore: %+v", fault, r)
+		r := runWith(t, env, "db", "restore", bucketPlace, "--database", "sqlite:"+store)
+		if _, err := os.Stat(store); r.code != code || (err == nil) != (code == 0) {
+			t.Errorf("%s: restore: got %+v and %v, want exit code %d", when, r, err, code)
 		}
 	}
 	testenv.Eventually(t, "the first backup", func() bool { return uploaded() != "" })
@@ -345,8 +465,17 @@ func TestBucketFaults(t *testing.T) {
 		if _, after := l.counts(); after[0] <= before[0] {
 			t.Errorf("%s: no pets were added meanwhile", name)
 		}
+		restore("while the service "+name, service.env(), 0)
+		if name == "cuts" || name == "refuses connections" {
+			restore("from a service that "+name, bucketService{url: proxy.url}.env(), 1)
+		}
 		end()
-		recovers(name)
+		last := uploaded()
+		testenv.Eventually(t, "backups continue after the service "+name, func() bool { return uploaded() > last && !remoteState(t, s, admin).Failing })
+		if all := backupsIn(t, service.env()); len(all) > 3 {
+			t.Errorf("%s: got %d backups, want 2, or 3 while one is replaced", name, len(all))
+		}
+		restore("after the service "+name, service.env(), 0)
 	}
 	for mode, name := range map[int32]string{cuts: "cuts", refuses: "refuses connections", stalls: "stalls"} {
 		fault(name, func() { proxy.mode.Store(mode) }, func() { proxy.mode.Store(passes) })
@@ -400,11 +529,14 @@ func unfinishedFiles(t *testing.T, service bucketService) (left []string) {
 	return left
 }
 
-// largeStore creates a store of about this many megabytes. The bytes are in a table that no
-// check reads row by row, and once more in its index.
-func largeStore(t *testing.T, megabytes int) (database string) {
+// largeStore creates a store of this many pets and, in addition, about this many megabytes.
+// These are in a table that no check reads row by row, and once more in its index.
+func largeStore(t *testing.T, pets, megabytes int) (database string) {
 	t.Helper()
 	database = newDatabase(t)
+	if r := run(t, "seed", "--pets", strconv.Itoa(pets), "--database", "sqlite:"+database); r.code != 0 {
+		t.Fatalf("seed: %+v", r)
+	}
 	newKey(t, database, "--name", "owner")
 	query(t, database, fmt.Sprintf("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO console_forms (hash, used_at) SELECT randomblob(500000), 4000000000000 FROM n", megabytes))
 	return database
@@ -415,7 +547,7 @@ func largeStore(t *testing.T, megabytes int) (database string) {
 func TestBucketKills(t *testing.T) {
 	testenv.OnlySoak(t, "it builds a real S3 service")
 	service := startVersity(t, t.TempDir())
-	database := largeStore(t, 100)
+	database := largeStore(t, 10, 100)
 	interrupted := 0
 	for range 20 {
 		backup := startIn(t, t.TempDir(), service.env(), binary, "db", "backup", bucketPlace, "--database", "sqlite:"+database)
@@ -447,21 +579,45 @@ func TestBucketKills(t *testing.T) {
 			t.Errorf("got %+v, want as many bytes as %+v", b, all[0])
 		}
 	}
-	t.Logf("%d uploads were killed in the middle", interrupted)
+
+	downloads := 0
+	for range 20 {
+		store := newDatabase(t)
+		restore := startIn(t, t.TempDir(), service.env(), binary, "db", "restore", bucketPlace, "--database", "sqlite:"+store)
+		testenv.Eventually(t, "the download begins", func() bool {
+			left, _ := filepath.Glob(store + ".*.partial")
+			return len(left) > 0 || restore.ended()
+		})
+		restore.kill()
+		if _, err := os.Stat(store); err == nil {
+			continue // it was complete
+		}
+		downloads++
+		if r := runWith(t, service.env(), "db", "restore", bucketPlace, "--database", "sqlite:"+store); r.code != 0 {
+			t.Errorf("a restore after one that was killed: %+v", r)
+		}
+		if left, _ := filepath.Glob(store + "*.partial"); len(left) > 0 {
+			t.Errorf("left over next to the restored store: %q", left)
+		}
+	}
+	if downloads == 0 {
+		t.Error("no download was killed in the middle")
+	}
+	t.Logf("%d uploads and %d downloads were killed in the middle", interrupted, downloads)
 }
 
 // TestBucketMemory: the memory of a server doesn't grow with the size of its backup.
 func TestBucketMemory(t *testing.T) {
 	testenv.OnlySoak(t, "it needs 3 GB of disk space")
 	service := startVersity(t, t.TempDir())
-	peak := map[int]int64{}
-	for _, size := range []int{50, 1000} {
-		database := largeStore(t, size)
-		s := start(t, onDatabase(database), withEnv(append(service.env(), "ANIMALSTORE_BACKUP_TO="+bucketPlace+fmt.Sprint(size))...))
+	peak := func(pets, megabytes int) int64 {
+		database := largeStore(t, pets, megabytes)
+		defer os.RemoveAll(filepath.Dir(database))
+		s := start(t, onDatabase(database), withEnv(append(service.env(), "ANIMALSTORE_BACKUP_TO="+bucketPlace)...))
 		began := time.Now()
 		for !strings.Contains(s.stderr.String(), "uploaded a backup") {
 			if time.Sleep(100 * time.Millisecond); s.ended() || time.Since(began) > 10*time.Minute {
-				t.Fatalf("no backup of %d MB\n%s", size, s.output())
+				t.Fatalf("no backup\n%s", s.output())
 			}
 		}
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
@@ -473,12 +629,12 @@ func TestBucketMemory(t *testing.T) {
 		if _, err := fmt.Sscan(text, &kilobytes); err != nil {
 			t.Fatal(err)
 		}
-		peak[size] = kilobytes >> 10
-		t.Logf("a backup of %d MB: %d MiB of memory at most, %.1f s", size, peak[size], time.Since(began).Seconds())
+		t.Logf("a backup of %d MB: %d MiB of memory at most, %.1f s", backupsIn(t, service.env())[0].Bytes/1e6, kilobytes>>10, time.Since(began).Seconds())
 		s.stop()
-		os.RemoveAll(filepath.Dir(database))
+		return kilobytes >> 10
 	}
-	if grown := peak[1000] - peak[50]; grown > 64 {
-		t.Errorf("memory grew by %d MiB with the size, want at most 64", grown)
+	small, large := peak(100_000, 30), peak(1_500_000, 850)
+	if large-small > 96 { // what caches, one sort and the garbage collector may take
+		t.Errorf("memory grew by %d MiB with the size, want at most 96", large-small)
 	}
 }

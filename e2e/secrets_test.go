@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -80,6 +81,23 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	for _, file := range files { // they contain the secrets of webhooks, as SECURITY.md says
 		wantNone(t, file, string(mustRead(t, file)), keys, []string{redisPassword})
+	}
+}
+
+// TestCredentialsAreLoaded: the packaged service loads every credential that the guide and the
+// settings mention.
+func TestCredentialsAreLoaded(t *testing.T) {
+	unit := string(mustRead(t, "../packaging/linux/animalstore.service"))
+	for _, file := range []string{"../docs/operations.md", "../packaging/linux/animalstore.env"} {
+		mentioned := regexp.MustCompile(`/run/credentials/animalstore\.service/([\w.-]+)`).FindAllStringSubmatch(string(mustRead(t, file)), -1)
+		if len(mentioned) == 0 {
+			t.Errorf("%s mentions no credential", file)
+		}
+		for _, m := range mentioned {
+			if !strings.Contains(unit, "\nLoadCredential="+m[1]+":"+m[1]+"\n") {
+				t.Errorf("%s: the service doesn't load %s", file, m[1])
+			}
+		}
 	}
 }
 

@@ -109,15 +109,13 @@ func backUpToBucket(ctx context.Context, address, database string, p *terminal.P
 	}
 	store := fileOf(database)
 	began, line := time.Now(), terminal.NewLine(p.Notes)
-	defer line.Show("")
 	const unchanged = "No backup was made, and the store is unchanged."
 	staged, err := transfer.Stage(ctx, sqlite.Files{}, store, began, &copyProgress{line: line})
+	line.Show("")
 	if err != nil {
-		line.Show("")
 		return copyError(ctx, err, unchanged)
 	}
 	defer staged.Remove()
-	line.Show("")
 	bar := line.Progress(staged.Size>>10, "KiB")
 	err = transfer.Upload(ctx, bucket, staged.Snapshot, staged.Path, func(sent int64) { bar.Add(int(sent>>10 - bar.Done())) })
 	line.Show("")

@@ -52,7 +52,7 @@ func openSnapshot(path string) (*sqlite.Conn, error) {
 		return nil, err
 	}
 	// The first read fixes the state that the transaction sees.
-	for _, statement := range []string{"PRAGMA temp_store = MEMORY", "BEGIN", "SELECT 1 FROM sqlite_schema"} {
+	for _, statement := range []string{"BEGIN", "SELECT 1 FROM sqlite_schema"} {
 		if err := sqlitex.ExecuteTransient(c, statement, nil); err != nil {
 			c.Close()
 			return nil, err
@@ -126,8 +126,9 @@ func (Files) Open(_ context.Context, path string) (db.Source, error) {
 	if err != nil {
 		return nil, describeOpenError(path, err)
 	}
-	// Comparing tables with their indexes reads pages in random order.
-	if err := sqlitex.ExecuteTransient(conn, "PRAGMA cache_size = -65536", nil); err != nil {
+	// Comparing tables with their indexes reads pages in random order. Each sort takes as
+	// much memory as the cache, and then continues in a temporary file.
+	if err := sqlitex.ExecuteTransient(conn, "PRAGMA cache_size = -16384", nil); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return &Snapshot{conn: conn}, nil

@@ -172,7 +172,14 @@ func Stage(ctx context.Context, engine Files, store string, at time.Time, progre
 }
 
 // Remove deletes the temporary file.
-func (s Staged) Remove() error { return os.Remove(s.Path) }
+func (s Staged) Remove() error { return removeFile(s.Path) }
+
+// gone reports whether there is no file to upload: none was staged yet, or a command that
+// backed up the same store removed it as a leftover.
+func (s Staged) gone() bool {
+	_, err := os.Stat(s.Path)
+	return err != nil
+}
 
 // storeID returns the id of a store, which is in the names of its snapshots.
 func storeID(ctx context.Context, engine Files, path string) (id string, err error) {
@@ -227,7 +234,12 @@ func (d Directory) List(context.Context) ([]File, error) {
 
 // Delete implements [Place].
 func (d Directory) Delete(_ context.Context, name string) error {
-	if err := os.Remove(filepath.Join(string(d), name)); !errors.Is(err, os.ErrNotExist) {
+	return removeFile(filepath.Join(string(d), name))
+}
+
+// removeFile deletes a file that may already be gone.
+func removeFile(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil

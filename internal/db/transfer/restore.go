@@ -113,30 +113,35 @@ func refuseOccupied(engine Files, store string) error {
 
 // fetch downloads the backup into a new file, which the caller has to close. It never gets
 // its name, so close removes it.
-func (d *Download) fetch(ctx context.Context, path string) (f *newFile, err error) {
+func (d *Download) fetch(ctx context.Context, path string) (*newFile, error) {
 	if free, known := freeSpace(filepath.Dir(path)); known && free < 2*d.Size {
 		return nil, fmt.Errorf("%w: the download and the store need %d MB, and the disk of %s has %d MB left", db.ErrFull, 2*d.Size>>20+1, path, free>>20)
 	}
-	if f, err = createNew(path); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			f.close()
-		}
-	}()
-	content, err := d.Place.Open(ctx, d.Name)
+	f, err := createNew(path)
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close()
-	received := &meter{r: content, show: d.Progress}
-	if n, err := io.Copy(f.file, received); err != nil {
+	if err := d.receive(ctx, f.file); err != nil {
+		f.close()
 		return nil, err
-	} else if n != d.Size {
-		return nil, fmt.Errorf("%s: received %d bytes of %d: %w", d.Name, n, d.Size, io.ErrUnexpectedEOF)
 	}
 	return f, nil
+}
+
+func (d *Download) receive(ctx context.Context, to io.Writer) error {
+	content, err := d.Place.Open(ctx, d.Name)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	n, err := io.Copy(to, &meter{r: content, show: d.Progress})
+	if err == nil && n != d.Size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("%s: received %d bytes of %d: %w", d.Name, n, d.Size, err)
+	}
+	return nil
 }
 
 // meter reports how much is read through it.

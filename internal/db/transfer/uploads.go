@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -10,8 +9,8 @@ import (
 	"animalstore"
 )
 
-// A failed upload is tried again after uploadRetry, then after twice as long, and so on up
-// to uploadRetryMax, but at least once per interval of the schedule.
+// A failed backup or upload is tried again after uploadRetry, then after twice as long, and
+// so on up to uploadRetryMax, but at least once per interval of the schedule.
 const (
 	uploadRetry    = time.Minute
 	uploadRetryMax = time.Hour
@@ -21,7 +20,7 @@ const (
 type uploads struct {
 	stage  func(ctx context.Context, at time.Time) (Staged, error)
 	listed bool      // the newest backup in the remote place is known
-	newest time.Time // when that one began, or the last attempt to stage one
+	newest time.Time // when that one began
 	staged Staged    // waits to be uploaded; zero if there is none
 }
 
@@ -37,11 +36,6 @@ func (s *Scheduler) Remote() *animalstore.RemoteBackup {
 	return &remote
 }
 
-// errStage is an error before the upload, which is as expensive to repeat as a backup.
-type errStage struct{ error }
-
-func (e errStage) Unwrap() error { return e.error }
-
 // runUploads uploads backups until ctx ends.
 func (s *Scheduler) runUploads(ctx context.Context) {
 	failed := 0
@@ -54,8 +48,6 @@ func (s *Scheduler) runUploads(ctx context.Context) {
 			return
 		case err == nil:
 			failed, wait = 0, min(wait, backupPoll)
-		case errors.As(err, new(errStage)):
-			s.uploadFailed(err, wait)
 		default:
 			wait, made = min(uploadRetry<<min(failed, 6), uploadRetryMax, s.Every), nil
 			failed++
@@ -140,20 +132,16 @@ func (s *Scheduler) nextUpload(ctx context.Context) (next Snapshot, path string,
 	if wait := u.newest.Add(s.Every).Sub(now); !u.newest.IsZero() && wait > 0 {
 		return Snapshot{}, "", wait, nil
 	}
-	if u.staged.Path == "" || now.Sub(u.staged.At) >= s.Every { // a newer one replaces it
+	if u.staged.gone() || now.Sub(u.staged.At) >= s.Every { // a newer one replaces it
 		s.removeStaged()
 		if u.staged, err = u.stage(ctx, now); err != nil {
-			u.newest = now
-			return Snapshot{}, "", s.Every, errStage{err}
+			return Snapshot{}, "", 0, err
 		}
 	}
 	return u.staged.Snapshot, u.staged.Path, 0, nil
 }
 
 func (s *Scheduler) removeStaged() {
-	if s.uploads.staged.Path == "" {
-		return
-	}
 	if err := s.uploads.staged.Remove(); err != nil {
 		s.Log.Error("the local copy of an uploaded backup could not be removed", "err", err)
 	}

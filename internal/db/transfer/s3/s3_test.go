@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -159,6 +160,39 @@ func TestFailures(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestDownloadFails: a download that is cut or stalls in the middle ends with an error.
+func TestDownloadFails(t *testing.T) {
+	testenv.Slow(t)
+	for name, stall := range map[string]bool{"is cut": false, "stalls": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := s3test.Start(t)
+			s.Set("copy.db", make([]byte, small))
+			s.Fail = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/copy.db") {
+					return false
+				}
+				w.Header().Set("Content-Length", strconv.Itoa(small))
+				w.Header().Set("Last-Modified", "Sun, 15 Nov 2026 09:00:00 GMT")
+				w.Write(make([]byte, small/2))
+				http.NewResponseController(w).Flush()
+				if stall {
+					<-t.Context().Done() // the end of the test
+				}
+				panic(http.ErrAbortHandler)
+			}
+			r, err := openBucket(t, s, "").Open(t.Context(), "copy.db")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if n, err := io.Copy(io.Discard, r); err == nil || n >= small {
+				t.Errorf("read %d bytes, %v, want less than %d and an error", n, err, small)
+			}
+		})
 	}
 }
 

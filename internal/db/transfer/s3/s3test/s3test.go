@@ -58,11 +58,6 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Environment returns the variables of a process that uses the service, as NAME=value.
-func (s *Server) Environment() []string {
-	return []string{"AWS_ENDPOINT_URL=" + s.URL, "AWS_ACCESS_KEY_ID=" + AccessKey, "AWS_SECRET_ACCESS_KEY=" + SecretKey, "AWS_REGION=us-east-1"}
-}
-
 // Keys returns the keys of all objects, sorted.
 func (s *Server) Keys() []string {
 	s.mu.Lock()

@@ -14,8 +14,8 @@ const MaxNetworks = 20
 // as 203.0.113.0/24. If it is empty, the key works from anywhere. In JSON it is an array.
 type Networks string
 
-// NewNetworks checks a list of networks and addresses and returns it with an address as the
-// network that contains nothing else, and without duplicates.
+// NewNetworks checks a list of networks and addresses. In the result, an address is a network
+// of one, and there are no duplicates.
 func NewNetworks(networks []string) (Networks, error) {
 	if len(networks) > MaxNetworks {
 		return "", Errorf(ValidationFailed, "networks must have at most %d items", MaxNetworks)
@@ -36,8 +36,8 @@ func NewNetworks(networks []string) (Networks, error) {
 	return Networks(strings.Join(list, ",")), nil
 }
 
-// parseNetwork reads a prefix or an address. Those of IPv4 that are written as IPv6, such as
-// ::ffff:203.0.113.7, become IPv4, as the addresses of callers do.
+// parseNetwork reads a prefix or an address. IPv4 written as IPv6, such as
+// ::ffff:203.0.113.7, becomes IPv4, like the addresses of callers.
 func parseNetwork(text string) (netip.Prefix, bool) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -62,12 +62,13 @@ func (n Networks) List() []string {
 	return strings.Split(string(n), ",")
 }
 
-// Allow reports whether a key with these networks works from an address.
+// Allow reports whether a key with these networks works from an address. IPv4 written as
+// IPv6 must be unmapped before.
 func (n Networks) Allow(addr netip.Addr) bool {
 	if n == "" {
 		return true
 	}
-	addr = addr.Unmap().WithZone("") // a prefix never contains an address with a zone
+	addr = addr.WithZone("") // a prefix never contains an address with a zone
 	return slices.ContainsFunc(n.List(), func(text string) bool {
 		prefix, err := netip.ParsePrefix(text)
 		return err == nil && prefix.Contains(addr)

@@ -18,7 +18,7 @@ const (
 	OrdersRead                          // read orders
 	OrdersWrite                         // place, change and read orders
 
-	// AllPermissions is every permission there is.
+	// AllPermissions contains every permission.
 	AllPermissions Permissions = 1<<iota - 1
 )
 
@@ -53,16 +53,16 @@ func ParsePermission(s string) (Permissions, bool) {
 	return 0, false
 }
 
-// Has reports whether every permission in p2 is in the set itself. What a key may do is for
-// [Permissions.Allows] to say.
+// Has reports whether the set itself contains every permission in p2. To decide what a key
+// may do, use [Permissions.Allows].
 func (p Permissions) Has(p2 Permissions) bool { return p&p2 == p2 }
 
-// Allows reports whether a key with these permissions may do what needs one of need, or
-// needs none.
+// Allows reports whether a key with these permissions may call an operation that needs one
+// of need. If need is 0, every key may.
 func (p Permissions) Allows(need Permissions) bool { return need == 0 || p.granted()&need != 0 }
 
-// granted adds the permissions that others in the set include. Write alone includes no
-// reading.
+// granted returns the set with the permissions that others in it include. Write doesn't
+// include reading.
 func (p Permissions) granted() Permissions {
 	all := p
 	for _, includes := range []struct{ p, others Permissions }{

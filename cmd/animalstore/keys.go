@@ -345,7 +345,7 @@ events and its sessions in the console end.`,
 			Short:   "Let a suspended key work again",
 			Example: "  animalstore keys resume 2",
 		}
-		done = "%s isn't suspended. A running server follows within a second."
+		done = "%s is no longer suspended. A running server follows within a second."
 	}
 	return at.onKey(cmd, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
 		key, err := store.Update(cmd.Context(), id, animalstore.KeyPatch{Suspended: &suspend})

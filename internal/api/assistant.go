@@ -11,13 +11,12 @@ import (
 // assistantPath is where assistants send their requests.
 const assistantPath = "/mcp"
 
-// Assistant responds to a request of an assistant, whose body is read. It calls the API with
-// api, which adds the credential. allowed reports whether the key has the permission for an
-// operation.
+// Assistant responds to a request of an assistant, whose body has been read. It calls the API
+// with api, which adds the credential. allowed reports whether the key may call an operation.
 type Assistant func(r *http.Request, body []byte, api http.Handler, allowed func(operation string) bool) *http.Response
 
-// serveAssistant serves /mcp. Requests are charged by the calls of the API they make, and
-// those that make none are charged as one.
+// serveAssistant serves /mcp. A request is charged for the calls of the API that it makes, or
+// as one if it makes none.
 func (s *Server) serveAssistant(w http.ResponseWriter, r *request) error {
 	r.pattern = assistantPath
 	if err := s.authenticate(w, r); err != nil {

@@ -52,8 +52,8 @@ func (s *Server) checkCredential(r *request) (*animalstore.Key, error) {
 	return s.keys.Check(r.Context(), token)
 }
 
-// checkAccess returns an error if a valid key is suspended or doesn't work from where the
-// request comes from.
+// checkAccess returns an error if a valid key is suspended or doesn't work from the address
+// of the request.
 func (s *Server) checkAccess(r *http.Request, key *animalstore.Key) error {
 	switch {
 	case key.Suspended():

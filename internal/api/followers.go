@@ -121,8 +121,8 @@ func (f *followers) follow(r *request, onEnd func()) follower {
 	}}
 }
 
-// sameAccess reports whether nothing has changed that decides what a key may follow, and
-// from where.
+// sameAccess reports whether two versions of a key may follow the same events from the same
+// addresses.
 func sameAccess(a, b *animalstore.Key) bool {
 	return a.Permissions == b.Permissions && a.Networks == b.Networks && a.Suspended() == b.Suspended()
 }
@@ -175,7 +175,7 @@ func (f *followers) outdated(changes int64) (hashes []db.KeyHash, any bool) {
 	return hashes, f.checking
 }
 
-// lookUp ends the followers of keys that were revoked or have other access now. If the
+// lookUp ends the followers of keys that were revoked or now have other access. If the
 // database doesn't respond, they continue: it has no events for them either.
 func (f *followers) lookUp(hashes []db.KeyHash, changes int64) {
 	if len(hashes) == 0 {

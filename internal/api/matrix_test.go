@@ -129,8 +129,8 @@ var keyStates = []keyState{
 }
 
 // TestRoutesByPermissionsAndKeys is every operation in every state of a key and, with a live
-// one, with every set of permissions that makes a difference. A refused request never gets as
-// far as the operation.
+// one, with every set of permissions that makes a difference. A request that is refused never
+// reaches the operation.
 func TestRoutesByPermissionsAndKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t).inProcess()

@@ -97,12 +97,15 @@ func TestCredentials(t *testing.T) {
 	}
 
 	// A key that is revoked while an assistant uses it.
-	a := s.overHTTP(key)
+	a, pipes := s.overHTTP(key), s.overPipes(key)
 	a.get("limits", `{}`, &struct{}{})
 	s.changeKey(id, func(k *animalstore.Key) { k.RevokedAt = animalstore.At(s.clock()) })
 	s.advance(time.Second)
 	if result, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: "add_pet", Arguments: json.RawMessage(`{"name":"Rex","categoryId":7}`)}); err == nil {
 		t.Errorf("a tool with a revoked key: got %s, want an error", text(result))
+	}
+	if r := pipes.wantRefused("add_pet", `{"name":"Rex","categoryId":7}`, animalstore.InvalidAPIKey); r.Status != 401 {
+		t.Errorf("a tool with a revoked key over pipes: got status %d, want 401", r.Status)
 	}
 	if res := s.post(key, listTools); res.StatusCode != 401 || !strings.Contains(read(t, res), `"invalid_api_key"`) {
 		t.Errorf("a revoked key: got %d, want 401 invalid_api_key", res.StatusCode)

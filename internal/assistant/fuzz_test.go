@@ -50,18 +50,44 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
+// TestKeyEndsDuringACall: a key that is revoked between the two calls of a tool fails it.
+func TestKeyEndsDuringACall(t *testing.T) {
+	a := New("1", slog.New(slog.DiscardHandler))
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/v1/photos" {
+			io.WriteString(w, `[{"id":3,"petId":1,"contentType":"image/jpeg","width":1,"height":1,"bytes":1,"createdAt":"2026-11-15T12:00:00.000Z"}]`)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		io.WriteString(w, `{"code":"invalid_api_key","message":"this key is not valid","status":401}`)
+	})
+	got := respond(t, a, api, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pet_photo","arguments":{"petId":1}}}`)
+	if !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "invalid_api_key") || strings.Contains(got, "image/jpeg") {
+		t.Errorf("got %s, want invalid_api_key and no photo", got)
+	}
+}
+
 // TestPanic: a panic in the API fails only the call, although the SDK runs tools in a
 // goroutine of its own.
 func TestPanic(t *testing.T) {
 	a := New("1", slog.New(slog.DiscardHandler))
+	api := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	got := respond(t, a, api, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"inventory","arguments":{}}}`)
+	if !strings.Contains(got, "internal_error") {
+		t.Errorf("got %s, want internal_error", got)
+	}
+}
+
+// respond returns the body of the response to a message.
+func respond(t *testing.T, a *Assistant, api http.Handler, message string) string {
+	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	api := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	message := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"inventory","arguments":{}}}`
-	res := a.Respond(r, []byte(message), api, func(string) bool { return true })
-	body, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(body), "internal_error") {
-		t.Errorf("got %s, %v, want internal_error", body, err)
+	body, err := io.ReadAll(a.Respond(r, []byte(message), api, func(string) bool { return true }).Body)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return string(body)
 }

@@ -14,9 +14,9 @@ import (
 	"animalstore/internal/inprocess"
 )
 
-// Respond returns the response to a POST request, whose body is read. Its calls of the API
-// go to api, which adds the credential. allowed reports whether the key may make an operation
-// of the API. Tools that need others aren't listed.
+// Respond returns the response to a POST request, whose body has been read. Calls of the API
+// go to api, which adds the credential. allowed reports whether the key may call an operation
+// of the API: tools that call others aren't listed.
 func (a *Assistant) Respond(r *http.Request, body []byte, api http.Handler, allowed func(operation string) bool) *http.Response {
 	w := inprocess.NewRecorder(nil)
 	switch err := a.origin.Check(r); {
@@ -54,7 +54,7 @@ func newClient(r *http.Request, api http.Handler) *client.Client {
 	return c
 }
 
-// refuse responds to a message that isn't read.
+// refuse writes a JSON-RPC error for a message that isn't handled.
 func refuse(w http.ResponseWriter, status int, message string) {
 	const invalidRequest = -32600 // of JSON-RPC
 	w.Header().Set("Content-Type", "application/json")

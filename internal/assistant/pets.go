@@ -11,11 +11,11 @@ import (
 )
 
 // pageSize is the number of entries of a page.
-func pageSize(args *strictjson.Arguments, usual int) int {
+func pageSize(args *strictjson.Arguments, fallback int) int {
 	if n := args.Positive("limit"); n != nil {
 		return int(*n)
 	}
-	return usual
+	return fallback
 }
 
 // fromCursor are the options of a list that begins at the argument cursor and has one page.

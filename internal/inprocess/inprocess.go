@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Transport sends requests of a client to the API's handler. They come from the address of
+// Transport sends a client's requests to the API's handler. They have the client address of
 // the request that they are made for.
 type Transport struct {
 	API http.Handler
@@ -28,7 +28,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Response(r), nil
 }
 
-// Incoming is a request as the API's handler gets it.
+// Incoming returns a request as the API's handler receives it.
 func (t *Transport) Incoming(r *http.Request) *http.Request {
 	in := r.Clone(r.Context())
 	in.RequestURI, in.RemoteAddr, in.Host = r.URL.RequestURI(), t.For.RemoteAddr, t.For.Host

@@ -1,7 +1,9 @@
-"""Calls every tool over HTTP, and over the standard input of animalstore mcp."""
+"""Calls every tool over HTTP, and over the standard input of animalstore mcp. A key that can
+only read pets gets only the tools for that."""
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import urllib.request
@@ -13,14 +15,23 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 URL = os.environ["ANIMALSTORE_URL"].removesuffix("/v1")
-AUTHORIZATION = {"Authorization": "Bearer " + os.environ["ANIMALSTORE_API_KEY"]}
+KEY = os.environ["ANIMALSTORE_API_KEY"]
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
-def add_photo(pet_id):
-    request = urllib.request.Request(f"{URL}/v1/pets/{pet_id}/photos", base64.b64decode(PNG), {"Content-Type": "image/png", **AUTHORIZATION})
+def post(path, body, content_type):
+    request = urllib.request.Request(URL + path, body, {"Content-Type": content_type, "Authorization": "Bearer " + KEY})
     with urllib.request.urlopen(request, timeout=30) as response:
         return json.load(response)
+
+
+@contextlib.asynccontextmanager
+async def over_http(key):
+    async with httpx.AsyncClient(headers={"Authorization": "Bearer " + key}, timeout=30) as http:
+        async with streamable_http_client(URL + "/mcp", http_client=http) as (read, write, _):
+            async with ClientSession(read, write) as session:
+                await session.initialize()
+                yield session
 
 
 async def call_every_tool(session):
@@ -55,7 +66,7 @@ async def call_every_tool(session):
     assert orders == [order], orders
     cancelled = (await call("change_order", orderId=order["id"], status="cancelled")).structuredContent
     assert cancelled["status"] == "cancelled", cancelled
-    photo = add_photo(pet["id"])
+    photo = post(f"/v1/pets/{pet['id']}/photos", base64.b64decode(PNG), "image/png")
     shown = await call("pet_photo", petId=pet["id"])
     assert shown.structuredContent == {"photos": [photo], "shown": photo["id"]}, shown
     assert shown.content[1].type == "image" and base64.b64decode(shown.content[1].data)
@@ -64,21 +75,25 @@ async def call_every_tool(session):
     assert (await call("remove_pet", petId=pet["id"])).structuredContent == {"removed": pet["id"]}
     newest = (await call("recent_changes", limit=1)).structuredContent["changes"][0]
     assert newest["type"] == "pet.deleted" and newest["data"]["id"] == pet["id"], newest
+    assert newest["actor"] == "key" and newest["keyName"] == "owner", newest
     assert (await call("limits")).structuredContent["minute"]["limit"] > 0
     assert await refused("find_pets", status="lost") == "validation_failed"
     assert called == set(listed), called ^ set(listed)
 
 
 async def main():
-    async with httpx.AsyncClient(headers=AUTHORIZATION, timeout=30) as http:
-        async with streamable_http_client(URL + "/mcp", http_client=http) as (read, write, _):
-            async with ClientSession(read, write) as session:
-                await session.initialize()
-                await call_every_tool(session)
+    async with over_http(KEY) as session:
+        await call_every_tool(session)
+    narrow = post("/v1/keys", b'{"name": "shop window", "permissions": ["pets:read"]}', "application/json")
+    async with over_http(narrow["secret"]) as session:
+        names = {tool.name for tool in (await session.list_tools()).tools}
+        assert names == {"find_pets", "pet_photo", "list_categories", "inventory", "recent_changes", "limits"}, names
+        result = await session.call_tool("list_orders", {})
+        assert result.isError and json.loads(result.content[0].text)["code"] == "insufficient_permission", result
     command = StdioServerParameters(
         command=os.environ["ANIMALSTORE_PROGRAM"],
         args=["mcp", "--url", URL],
-        env={"ANIMALSTORE_API_KEY": os.environ["ANIMALSTORE_API_KEY"]},
+        env={"ANIMALSTORE_API_KEY": KEY},
     )
     async with stdio_client(command) as (read, write):
         async with ClientSession(read, write) as session:

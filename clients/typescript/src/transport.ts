@@ -63,7 +63,9 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
       });
       if (k.stream !== undefined && response.body && isEventStream(response)) {
         gate.received(ticket, response, undefined);
-        stream = { body: response.body, time: timed, timeout: attemptTimeout };
+        // Deno forgets the signal of a fetch once its response is garbage.
+        const body = response.body.pipeThrough(new TransformStream(), { signal: timed.signal });
+        stream = { body, time: timed, timeout: attemptTimeout };
         return { value: stream as T, next: "", requestId: "" };
       }
       const [content, error] = await readAll(() => response!.body, maxResponse);

@@ -38,7 +38,7 @@ func TestConsoleOutage(t *testing.T) {
 		t.Errorf("while the server is gone, the button and the field say %q", got)
 	}
 	p.do("send it again", click("main form .primary"))
-	s = start(t, onDatabase(s.database), onAddress(address))
+	start(t, onDatabase(s.database), onAddress(address))
 	p.do("the key is created", visible("#secret"))
 
 	before := len(p.noted(&p.requests))

@@ -23,6 +23,7 @@ func failuresServer(t *testing.T, end func(), pages ...[]int) *client.Client {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n == len(pages) {
 			end()
+			<-r.Context().Done() // the client has noticed
 			return
 		}
 		var all []string

@@ -80,9 +80,6 @@ func tryDocument(t *testing.T, name string) {
 	}
 	w := walkthrough{dir: clone(t), scratch: scratch, steps: steps}
 	for _, step := range steps {
-		if strings.HasPrefix(step.script, "make ") {
-			compile(t)
-		}
 		if w.before == "" && strings.Contains(step.script, documentedPostgres) {
 			w.before = providePostgres(t)
 		}
@@ -95,17 +92,6 @@ func tryDocument(t *testing.T, name string) {
 // moduleGraph makes Go fetch information about modules that aren't built while there is
 // a network, because a session has none.
 var moduleGraph = sync.OnceFunc(func() { exec.Command("go", "list", "-m", "all").Run() })
-
-// compile fills Go's cache with what make build needs. On a new machine that takes minutes,
-// more than a session has.
-func compile(t *testing.T) {
-	t.Helper()
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(t.TempDir(), "animalstore"), "animalstore/cmd/animalstore")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-}
 
 // git runs git on this repository, which another user may own.
 func git(t *testing.T, args ...string) string {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/testenv"
@@ -72,7 +73,7 @@ begun_in=$PWD
 // terminal runs a script as if typed into a new terminal, and waits until the server
 // there is ready.
 const terminal = `(cd "$begun_in" && exec env -i "${begin[@]}" bash -euo pipefail %[1]q) >%[2]q 2>&1 </dev/null &
-for ((i = 0; i < 1800; i++)); do
+for ((i = 0; i < %[3]d; i++)); do
 	! grep -qE 'serving|Ready to accept' %[2]q || break
 	kill -0 $!
 	sleep 0.1
@@ -123,7 +124,7 @@ func (w walkthrough) script() (string, error) {
 		if err := os.WriteFile(script, []byte(step.script), 0o600); err != nil {
 			return "", err
 		}
-		text += fmt.Sprintf(terminal, script, w.terminalOf(i))
+		text += fmt.Sprintf(terminal, script, w.terminalOf(i), testenv.Deadline/(100*time.Millisecond))
 	}
 	return text + fmt.Sprintf("printf '%c'\n", mark), nil
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // Deadline is how long any test waits for something that must happen. It is generous,
-// because a test that passes never waits that long.
-const Deadline = 2 * time.Minute
+// because a test that passes never waits that long: a new machine compiles for minutes.
+const Deadline = 5 * time.Minute
 
 // Eventually waits until done returns true. It is for what happens in another process:
 // a test can be told of everything else.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -58,7 +59,11 @@ func (c *connection) serveTools(cmd *cobra.Command, s session) error {
 	if cmd.Context().Err() != nil {
 		return nil // stopped
 	}
-	return err
+	if err != nil {
+		// Not wrapped: an end in the middle of a message isn't the server's.
+		return fmt.Errorf("can't talk to the assistant: %v", err)
+	}
+	return nil
 }
 
 // standardOutput stays open: the process closes it.

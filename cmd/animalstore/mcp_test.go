@@ -54,3 +54,17 @@ func TestMCP(t *testing.T) {
 		}
 	}
 }
+
+// TestMCPInput: input that isn't a message ends the command, which doesn't blame the server.
+func TestMCPInput(t *testing.T) {
+	t.Parallel()
+	server := mustStart(t, t.TempDir())
+	for _, input := range []string{"help\n", `{"jsonrpc":"2.0","id":1,`} {
+		cmd := server.command("mcp")
+		cmd.Stdin = strings.NewReader(input)
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != exitError || !strings.Contains(string(out), "assistant") || strings.Contains(string(out), server.url) {
+			t.Errorf("%q: got %v, %s, want an error about the assistant", input, err, out)
+		}
+	}
+}

@@ -62,6 +62,7 @@ func TestOnPostgres(t *testing.T) {
 		"LargeImage":          TestLargeImage,
 		"EventsOfEveryChange": TestEventsOfEveryChange,
 		"EventsExpire":        TestEventsExpire,
+		"EventsOfOthers":      TestEventsOfOthers,
 		"EventsWait":          TestEventsWait,
 		"Stream":              TestStream,
 		"UpdateKey":           TestUpdateKey,

@@ -379,6 +379,8 @@ func TestEventsOfOthers(t *testing.T) {
 		{"an admin that asks for keys", s.admin, "&type=key.*", 2, []int{2}, true, true},
 		{"a key with read that asks for keys and pets", reader, "&type=key.*,pet.*", 3, []int{0, 3, 5}, false, false},
 		{"an admin that asks for one key", s.admin, "&subject=key/8", 2, []int{2}, true, true},
+		{"a key with pets:read that asks for the pet", petReader, "&petId=1", 4, []int{0, 3, 5}, false, false},
+		{"a key with orders:read that asks for the pet", orderReader, "&petId=1", 6, []int{4}, false, false},
 	} {
 		got := s.follow(t, test.key, path+test.filter, len(test.want)).events
 		var want []string
@@ -388,6 +390,10 @@ func TestEventsOfOthers(t *testing.T) {
 		if types := typesOf(got); !slices.Equal(types, want) {
 			t.Errorf("%s: got %q, want %q", test.name, types, want)
 			continue
+		}
+		newest := read[[]animalstore.Event](t, s.do(t, call{path: "/v1/events?before=latest&limit=" + fmt.Sprint(len(got)) + test.filter, key: test.key}), 200)
+		if slices.Reverse(newest); !slices.Equal(typesOf(newest), want) {
+			t.Errorf("%s: got %q before the latest, want %q", test.name, typesOf(newest), want)
 		}
 		for i, e := range got {
 			maker := makers[test.want[i]]

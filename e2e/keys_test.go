@@ -3,6 +3,8 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,8 +59,40 @@ func seenWithinASecond(t *testing.T, what string, since time.Time, seen func() b
 	}
 }
 
+// openStream follows the events until the server ends the stream, and returns a channel
+// that is closed then.
+func openStream(t *testing.T, c *client) <-chan struct{} {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", c.url+"/v1/events?after=latest", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + c.key}, "Accept": {"text/event-stream"}}
+	res, err := c.http.Transport.RoundTrip(req)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("got %v, %v, want a stream", res, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer res.Body.Close()
+		io.Copy(io.Discard, res.Body)
+	}()
+	return ended
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // TestKeyChanges: every instance notices a change of a key that it has just used within
-// a second, even if a command made it in another process.
+// a second, even if a command made it in another process. Streams that the key may no longer
+// have end.
 func TestKeyChanges(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
@@ -71,34 +105,39 @@ func TestKeyChanges(t *testing.T) {
 			name   string
 			change func(id string)
 			seen   func(response) bool
+			ends   bool // streams too
 		}{
 			{"revoked over the API", func(id string) {
 				wantStatus(t, admin.do(t, "DELETE", "/v1/keys/"+id, ""), 204, "")
-			}, refused},
-			{"revoked", func(id string) { command(t, database, "revoke", id) }, refused},
-			{"rotated", func(id string) { command(t, database, "rotate", id, "--grace", "0s") }, refused},
+			}, refused, true},
+			{"revoked", func(id string) { command(t, database, "revoke", id) }, refused, true},
+			{"rotated", func(id string) { command(t, database, "rotate", id, "--grace", "0s") }, refused, true},
 			{"limits", func(id string) {
 				command(t, database, "set", id, "--plan", "enterprise", "--per-minute", "77", "--per-day", "900")
-			}, func(a response) bool { return a.header.Get("X-RateLimit-Limit") == "77" }},
+			}, func(a response) bool { return a.header.Get("X-RateLimit-Limit") == "77" }, false},
 			{"permissions", func(id string) {
 				command(t, database, "set", id, "--permissions", "orders:read")
-			}, forbidden},
+			}, forbidden, true},
 			{"networks", func(id string) {
 				command(t, database, "set", id, "--networks", "203.0.113.0/24")
-			}, forbidden},
-			{"suspended", func(id string) { command(t, database, "suspend", id) }, forbidden},
+			}, forbidden, true},
+			{"suspended", func(id string) { command(t, database, "suspend", id) }, forbidden, true},
 		} {
 			secret := newKey(t, database, "--name", test.name, "--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000")
 			var clients []*client // one for each instance
+			var ended []<-chan struct{}
 			for _, in := range instances {
 				c := newClient(t, in.server, secret)
 				wantStatus(t, c.get(t, "/v1/pets"), 200, "")
-				clients = append(clients, c)
+				clients, ended = append(clients, c), append(ended, openStream(t, c))
 			}
 			test.change(keyID(t, database, test.name))
 			changed := time.Now()
 			for i, c := range clients {
 				seenWithinASecond(t, fmt.Sprintf("%s, by instance %d", test.name, i), changed, func() bool { return test.seen(c.get(t, "/v1/pets")) })
+				if test.ends {
+					seenWithinASecond(t, fmt.Sprintf("%s, by a stream of instance %d", test.name, i), changed, func() bool { return isClosed(ended[i]) })
+				}
 			}
 		}
 	})

@@ -92,9 +92,6 @@ func (a *Arguments) Require(name string) int64 {
 // Integers returns a list of positive integers.
 func (a *Arguments) Integers(name string) []int64 { return list(a, name, readPositive) }
 
-// Strings returns a list of texts.
-func (a *Arguments) Strings(name string) []string { return list(a, name, readString) }
-
 // Choice returns one of the values.
 func Choice[S ~string](a *Arguments, name string, values []S) *S {
 	return argument(a, name, readOneOf(values))

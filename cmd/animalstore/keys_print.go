@@ -90,8 +90,8 @@ func keyColour(k *animalstore.Key, now time.Time) terminal.Colour {
 
 // keySentence describes a key, with a full stop.
 func keySentence(k animalstore.Key) string {
-	return fmt.Sprintf("key %d (%s): plan %s, %d requests per minute, %d per day; %s; %s.",
-		k.ID, terminal.Visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, k.Environment)
+	return fmt.Sprintf("key %d (%s): plan %s, %d requests per minute, %d per day; %s; from %s; %s.",
+		k.ID, terminal.Visible(k.Name), k.Plan, k.Limits.PerMinute, k.Limits.PerDay, k.Permissions, networksText(k), k.Environment)
 }
 
 // keyTitle is a key at the beginning of a sentence.

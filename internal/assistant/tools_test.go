@@ -217,7 +217,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestTextIsData: a name comes back as it was sent, whatever it looks like.
+// TestTextIsData: a name comes back exactly as it was sent.
 func TestTextIsData(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(everything, 1<<30)

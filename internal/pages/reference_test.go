@@ -2,8 +2,10 @@ package pages
 
 import (
 	"encoding/json"
+	"fmt"
 	"html"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -127,6 +129,29 @@ func TestEventCatalogue(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(types, want) {
 		t.Errorf("got the types %q, want %q", types, want)
+	}
+}
+
+// TestEventGuide: the guide lists each type of event with when it is sent, as the document
+// says it.
+func TestEventGuide(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/webhooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal(openapi.JSON, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range d.Webhooks {
+		data, _, _ := strings.Cut(w.Name, ".")
+		if w.Name == string(animalstore.WebhookPing) {
+			data = "none"
+		}
+		when := strings.Join(strings.Fields(w.Value.Post.Description), " ")
+		if row := fmt.Sprintf("| `%s` | %s | %s |\n", w.Name, data, when); !strings.Contains(string(guide), row) {
+			t.Errorf("docs/webhooks.md lacks %s", row)
+		}
 	}
 }
 

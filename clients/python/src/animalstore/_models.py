@@ -1257,7 +1257,8 @@ class Failure:
     method: str
     """The HTTP method, or `other` if it isn't a usual one."""
     route: str | None
-    """The path as it is written in this document, or `null` if the path isn't in it."""
+    """The path as it is written in this document, `/mcp` for a request of an assistant,
+    or `null` for any other path."""
     path: str | None
     """The path without its query, or `null` like `route`. A parameter that isn't an
     integer is replaced with its name, because it could be a secret."""

@@ -56,10 +56,11 @@ func failuresCommand() *cobra.Command {
 		Long: `List the requests that were answered with an error in the last seven days, the
 latest first: those made with your key or, if it has the permission admin, with
 any key. The guide says what to do about each code. A request appears within two
-seconds. Bodies, query values and headers are never kept.
+seconds. Bodies, query values and headers other than X-Request-Id are never
+kept.
 
 With --follow, show new ones every five seconds until Ctrl-C, each on one line,
-and as a JSON object with --json. Each look counts as a request.
+and as a JSON object with --json. Each check counts as a request.
 
 ` + keyHelp,
 		Example: `  animalstore failures

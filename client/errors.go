@@ -23,7 +23,7 @@ type Error struct {
 	Operation string // the method that was called, such as "createPet"
 	Request   string // its HTTP method and full URL
 	Status    int    // of HTTP
-	RequestID string // identifies the request in the server's log
+	RequestID string // finds the request with [Client.ListFailures] and in the server's log
 	Err       *animalstore.Error
 }
 

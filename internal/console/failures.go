@@ -39,12 +39,12 @@ func (v *visit) listFailures() error {
 	return v.render(status, "failures", p)
 }
 
-// keptCodes are the codes that a failed request can have: requests without a valid key,
-// or whose key may not be used, aren't kept.
+// keptCodes are the codes that a failed request can have: requests without a valid key, or
+// whose key may not be used, aren't kept, nor failures of a database that is gone.
 var keptCodes = func() (codes []animalstore.Code) {
 	for _, code := range animalstore.Codes {
 		switch code {
-		case animalstore.MissingAPIKey, animalstore.InvalidAPIKey, animalstore.KeySuspended, animalstore.AddressNotAllowed:
+		case animalstore.MissingAPIKey, animalstore.InvalidAPIKey, animalstore.KeySuspended, animalstore.AddressNotAllowed, animalstore.Unavailable:
 		default:
 			codes = append(codes, code)
 		}

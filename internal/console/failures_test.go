@@ -34,6 +34,11 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: shown %t, want %t", query, got, shows)
 		}
 	}
+	for code, offered := range map[animalstore.Code]bool{animalstore.StorageFull: true, animalstore.InvalidAPIKey: false, animalstore.Unavailable: false} {
+		if got := strings.Contains(own.body, "<option>"+string(code)+"</option>"); got != offered {
+			t.Errorf("%s: to choose from %t, want %t", code, got, offered)
+		}
+	}
 	admin.get("/console/failures?request=a+b").want(t, "an id that isn't one", http.StatusBadRequest, "A request id has")
 	admin.get("/console/failures?key=x").want(t, "a key that isn't one", http.StatusBadRequest, "An id is")
 	admin.get("/console/keys/1").want(t, "the page of a key", http.StatusOK, `href="/console/failures?key=1"`)

@@ -42,7 +42,9 @@ func openBucket(address string) (bucket *s3.Bucket, name string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	bucket, err = s3.New(place, config)
+	if bucket, err = s3.New(place, config); err != nil {
+		err = fmt.Errorf("AWS_ENDPOINT_URL: %w", err)
+	}
 	return bucket, name, err
 }
 

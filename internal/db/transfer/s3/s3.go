@@ -20,12 +20,16 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
 const scheme = "s3://"
 
-// Is reports whether an address is one of a bucket, and not a path.
-func Is(address string) bool { return strings.HasPrefix(address, scheme) }
+// Is reports whether an address is one of a bucket, and not a path. It may be misspelled, such
+// as s3:/BUCKET: nobody means a file with that name.
+func Is(address string) bool {
+	return strings.Contains(address, "://") || strings.HasPrefix(strings.ToLower(address), "s3:")
+}
 
 // Address is the place of backups in a bucket, or the name of one of them.
 type Address struct {
@@ -35,9 +39,10 @@ type Address struct {
 
 // ParseAddress parses s3://BUCKET or s3://BUCKET/PREFIX.
 func ParseAddress(address string) (Address, error) {
-	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(address, scheme), "/")
+	rest, ok := strings.CutPrefix(address, scheme)
+	bucket, prefix, _ := strings.Cut(rest, "/")
 	prefix = strings.Trim(prefix, "/")
-	if !Is(address) || bucket == "" || strings.ContainsAny(bucket, "?#@: ") || path.Clean("/"+prefix) != "/"+prefix {
+	if !ok || s3utils.CheckValidBucketName(bucket) != nil || path.Clean("/"+prefix) != "/"+prefix {
 		return Address{}, fmt.Errorf("must be s3://BUCKET or s3://BUCKET/PREFIX, not %q", address)
 	}
 	return Address{bucket, prefix}, nil
@@ -84,7 +89,7 @@ type Bucket struct {
 	client *minio.Client
 }
 
-// New returns a bucket. It doesn't connect yet. Its errors name the variables that are wrong.
+// New returns a bucket. It doesn't connect yet. Its errors are about the endpoint.
 func New(address Address, c Config) (*Bucket, error) {
 	host, secure := "s3.amazonaws.com", true
 	if c.Endpoint != "" {
@@ -119,12 +124,12 @@ func New(address Address, c Config) (*Bucket, error) {
 func parseEndpoint(endpoint string) (host string, secure bool, err error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Path != "" && u.Path != "/" {
-		return "", false, errors.New("the endpoint must be a URL such as https://s3.example.com")
+		return "", false, errors.New("must be a URL such as https://s3.example.com")
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	loopback := err == nil && ip.IsLoopback() || u.Hostname() == "localhost"
 	if u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
-		return "", false, errors.New("the endpoint must begin with https://, unless it is on this machine")
+		return "", false, errors.New("must begin with https://, unless it is on this machine")
 	}
 	return u.Host, u.Scheme == "https", nil
 }
@@ -287,10 +292,14 @@ func isGone(err error) bool { return minio.ToErrorResponse(err).Code == minio.No
 // ErrNotFound means that a bucket, or a file in it, doesn't exist.
 var ErrNotFound = errors.New("does not exist")
 
-// explain adds the code of the service to its message, which is sometimes empty.
+// explain adds the code of the service to its message, which is sometimes empty. Of a request
+// that failed, it leaves out the long URL.
 func (b *Bucket) explain(err error) error {
 	var failed minio.ErrorResponse
+	var request *url.Error
 	switch {
+	case errors.As(err, &request):
+		return fmt.Errorf("%s: %w", b.client.EndpointURL().Host, request.Err)
 	case !errors.As(err, &failed):
 		return err
 	case failed.Code == minio.NoSuchBucket:

@@ -163,6 +163,17 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestUnreachable: the message has the host, and not the long URL of the request.
+func TestUnreachable(t *testing.T) {
+	b, err := New(Address{Bucket: s3test.Bucket}, Config{Endpoint: "http://127.0.0.1:1", AccessKey: "k", SecretKey: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.List(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "127.0.0.1:1: ") || strings.Contains(err.Error(), "?") {
+		t.Errorf("got %v, want an error with the host only", err)
+	}
+}
+
 // TestDownloadFails: a download that is cut or stalls in the middle ends with an error.
 func TestDownloadFails(t *testing.T) {
 	testenv.Slow(t)
@@ -235,24 +246,32 @@ func TestLostResponse(t *testing.T) {
 	}
 }
 
-// TestAddresses: what an address names.
+// TestAddresses: what an address names. A misspelled one isn't a path.
 func TestAddresses(t *testing.T) {
 	const name = "store-0a1b2c3d4e5f-20261115T090000Z.db"
 	for address, want := range map[string][2]string{
-		"s3://b":                {"s3://b", ""},
-		"s3://b/":               {"s3://b", ""},
-		"s3://b/shop/":          {"s3://b/shop", ""},
-		"s3://b/a/b.db":         {"s3://b/a/b.db", ""},
-		"s3://b/" + name:        {"s3://b", name},
-		"s3://b/a/b/" + name:    {"s3://b/a/b", name},
-		"s3://":                 {},
-		"s3:///shop":            {},
-		"s3://b/a//b":           {},
-		"s3://b/../c":           {},
-		"s3://key:secret@b/":    {},
-		"https://b.example/b":   {},
-		"s3://b/shop?versions=": {"s3://b/shop?versions=", ""},
+		"s3://acme":                {"s3://acme", ""},
+		"s3://acme/":               {"s3://acme", ""},
+		"s3://acme/shop/":          {"s3://acme/shop", ""},
+		"s3://acme/a/b.db":         {"s3://acme/a/b.db", ""},
+		"s3://acme/" + name:        {"s3://acme", name},
+		"s3://acme/a/b/" + name:    {"s3://acme/a/b", name},
+		"s3://":                    {},
+		"s3:///shop":               {},
+		"s3://ab/shop":             {}, // too short for a bucket
+		"s3:/acme/shop":            {},
+		"s3:acme/shop":             {},
+		"S3://acme/shop":           {},
+		"s4://acme/shop":           {},
+		"s3://acme/a//b":           {},
+		"s3://acme/../c":           {},
+		"s3://key:secret@b/":       {},
+		"https://b.example/b":      {},
+		"s3://acme/shop?versions=": {"s3://acme/shop?versions=", ""},
 	} {
+		if !Is(address) {
+			t.Errorf("%s: taken for a path", address)
+		}
 		a, err := ParseAddress(address)
 		if (err != nil) != (want[0] == "") {
 			t.Errorf("%s: got %v", address, err)

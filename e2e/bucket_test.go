@@ -290,6 +290,15 @@ func TestHalfBackup(t *testing.T) {
 	}
 }
 
+// TestWrongBucket: a bucket that can't be used is reported before the store is read.
+func TestWrongBucket(t *testing.T) {
+	t.Parallel()
+	r := runWith(t, startBucket(t).env(), "db", "backup", "s3://no-such-bucket/shop", "--database", "sqlite:absent.db")
+	if r.code != 1 || !strings.Contains(r.stderr, "no-such-bucket") {
+		t.Errorf("got %+v, want exit code 1 and a message about the bucket", r)
+	}
+}
+
 // TestBucketPrune: a server deletes its own old backups, and nothing else in the bucket.
 func TestBucketPrune(t *testing.T) {
 	testenv.Slow(t)

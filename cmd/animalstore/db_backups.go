@@ -112,6 +112,10 @@ func backUpToBucket(ctx context.Context, address, database string, p *terminal.P
 	store := fileOf(database)
 	began, line := time.Now(), terminal.NewLine(p.Notes)
 	const unchanged = "No backup was made, and the store is unchanged."
+	// The copy may take minutes: first find out whether the bucket can be used.
+	if _, err := bucket.List(ctx); err != nil {
+		return copyError(ctx, err, unchanged)
+	}
 	staged, err := transfer.Stage(ctx, sqlite.Files{}, store, began, &copyProgress{line: line})
 	line.Show("")
 	if err != nil {

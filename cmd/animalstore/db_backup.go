@@ -61,7 +61,7 @@ func copyCommand(cmd *cobra.Command, run func(ctx context.Context, file, databas
 func backUpStore(ctx context.Context, file, database string, p *terminal.Printer) error {
 	if postgres.Is(database) {
 		return postgresTools("Back up a store in PostgreSQL with its own tools:",
-			"pg_dump --format=custom --file="+shellQuote(file)+" --dbname="+shellQuote(postgres.ForTools(database)))
+			"pg_dump --format=custom --file="+shellQuote(dumpFile(file))+" --dbname="+shellQuote(postgres.ForTools(database)))
 	}
 	if s3.Is(file) {
 		return backUpToBucket(ctx, file, database, p)
@@ -98,6 +98,14 @@ func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 // postgresTools is the error of a command for SQLite only. It shows PostgreSQL's own.
 func postgresTools(why, command string) error {
 	return errors.New(why + "\n\n  " + command + "\n\nThe password is left out: put it in ~/.pgpass, or in PGPASSWORD")
+}
+
+// dumpFile is the file to show in a command of PostgreSQL's, which knows no buckets.
+func dumpFile(file string) string {
+	if s3.Is(file) {
+		return "store.dump"
+	}
+	return file
 }
 
 // shellQuote quotes an argument for a shell.
@@ -163,7 +171,7 @@ store. The download needs as much space as the store, until the end.
 func restoreStore(ctx context.Context, file, database string, p *terminal.Printer) error {
 	if postgres.Is(database) {
 		return postgresTools("Restore a store in PostgreSQL with its own tools, into an empty database:",
-			"pg_restore --single-transaction --exit-on-error --no-owner --dbname="+shellQuote(postgres.ForTools(database))+" "+shellQuote(file))
+			"pg_restore --single-transaction --exit-on-error --no-owner --dbname="+shellQuote(postgres.ForTools(database))+" "+shellQuote(dumpFile(file)))
 	}
 	store := fileOf(database)
 	began, line := time.Now(), terminal.NewLine(p.Notes)

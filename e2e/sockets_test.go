@@ -155,12 +155,21 @@ func TestSocketMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	for name, files := range map[string][]*os.File{"two": v.files, "a file": {file}, "a Unix socket": {unix}} {
+	for name, test := range map[string]struct {
+		count string
+		files []*os.File
+	}{
+		"two": {"2", v.files}, "a file": {"1", []*os.File{file}}, "a Unix socket": {"1", []*os.File{unix}}, "no number": {"one", v.files[:1]},
+	} {
 		cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$@"`, "sh", binary, "serve", "--database", "sqlite:"+v.database)
-		cmd.ExtraFiles, cmd.Env = files, append(cleanEnv(), fmt.Sprint("LISTEN_FDS=", len(files)))
+		cmd.ExtraFiles, cmd.Env = test.files, append(cleanEnv(), "LISTEN_FDS="+test.count)
 		s := startProcess(t, cmd)
 		if code := s.wait(); code != 1 || !strings.Contains(s.stderr.String(), "LISTEN_FDS") {
 			t.Errorf("%s: exit code %d, want 1 and a message\n%s", name, code, s.output())
 		}
+	}
+	// Sockets for another process are none of ours.
+	if s := start(t, withEnv("LISTEN_FDS=1", "LISTEN_PID=1")); !strings.Contains(s.stderr.String(), "LISTEN_FDS") {
+		t.Errorf("for another process: no warning\n%s", s.output())
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"os"
+	"strconv"
 
 	"animalstore/internal/server"
 
@@ -15,6 +17,16 @@ import (
 // new connections wait in the kernel instead of being refused. A socket named "ops" is for
 // metrics and profiles.
 func inheritSockets(cfg *server.Config) error {
+	count, pid := os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_PID")
+	switch n, err := strconv.Atoi(count); {
+	case count == "":
+		return nil
+	case pid != strconv.Itoa(os.Getpid()): // perhaps inherited from a shell, so not an error
+		cfg.Log.Warn("the sockets from LISTEN_FDS are for another process and not used: if a script starts the server, it must use exec", "listen_pid", pid)
+		return nil
+	case err != nil || n < 0:
+		return fmt.Errorf("LISTEN_FDS must be a number of sockets, not %q", count)
+	}
 	for _, file := range activation.Files(true) {
 		listener, err := net.FileListener(file)
 		file.Close() // the listener has a copy

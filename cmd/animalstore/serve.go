@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"animalstore"
 	"animalstore/internal/certs"
 	"animalstore/internal/cli"
 	"animalstore/internal/db"
@@ -231,11 +232,12 @@ func firstKey(ctx context.Context, s *server.Server, cfg server.Config, supplied
 		return false, err
 	}
 	owner, err := s.CreateOwnerKey(ctx, supplied)
+	var invalid *animalstore.Error
 	switch {
 	case errors.Is(err, db.ErrFull):
 		return false, fmt.Errorf("cannot store the owner key: the disk is full. Free some space and retry (%w)", err)
-	case err != nil && supplied != "":
-		return false, fmt.Errorf("%s: %w", ownerKeyVariable, err)
+	case errors.As(err, &invalid):
+		return false, cli.Usagef("%s: %s", ownerKeyVariable, invalid.Message)
 	case err != nil:
 		return false, err
 	case supplied == "" && owner.Created:

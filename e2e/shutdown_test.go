@@ -18,8 +18,7 @@ import (
 //
 // A refused connection isn't a failure, nor is a new one that is reset because the port
 // closed before it was accepted. Anything other than a complete response is: the end of
-// the stream, a partial response, a timeout. Over TLS, net/http may also close a new
-// connection without a response.
+// the stream, a partial response, a timeout.
 func TestTerminate(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, _ := selfSigned(t)
@@ -137,7 +136,7 @@ func request(s *server, conn **rawConn, key string, write bool, name string) (re
 	if err == nil {
 		_, err = c.r.Peek(1)
 	}
-	if err != nil && c.answered == 0 && (wasReset(err) || s.usesTLS()) {
+	if err != nil && c.answered == 0 && wasReset(err) {
 		c.Close()
 		return response{}, false, errRefused
 	}
@@ -151,10 +150,8 @@ func request(s *server, conn **rawConn, key string, write bool, name string) (re
 	return a, closes, err
 }
 
-func (s *server) usesTLS() bool { return strings.HasPrefix(s.url, "https:") }
-
 // slowRequests began before the signal and are finished once the server accepts no new
-// ones. Over TLS, net/http serves them only if their header arrived before.
+// ones.
 type slowRequests struct {
 	halfBody, halfHeader, silent *rawConn
 	rest                         string // of the body
@@ -186,9 +183,6 @@ func (slow *slowRequests) finish(t *testing.T, s *server) {
 		t.Fatal(err)
 	}
 	slow.acknowledged = append(slow.acknowledged, p)
-	if s.usesTLS() {
-		return
-	}
 	slow.halfHeader.send(t, "\r\n")
 	wantStatus(t, slow.halfHeader.mustReceive(t), 401, "missing_api_key")
 	slow.silent.send(t, message("GET", "/readyz", "", ""))

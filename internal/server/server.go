@@ -192,7 +192,7 @@ func (s *Server) newFrontend(secure *tls.Config) frontend {
 	srv := s.newHTTPServer()
 	if secure != nil || s.cfg.NoFastPath || s.cfg.Hooks.Middleware != nil {
 		srv.TLSConfig = secure
-		return netHTTP{srv, s.listener}
+		return newNetHTTP(srv, s.listener)
 	}
 	return http1.NewServer(s.listener, srv, onFastPath, s.cfg.Log)
 }
@@ -208,29 +208,6 @@ func onFastPath(target string) bool {
 		return false
 	}
 	return true
-}
-
-// netHTTP serves everything with net/http.
-type netHTTP struct {
-	*http.Server
-	listener net.Listener
-}
-
-func (n netHTTP) Serve() error {
-	if n.TLSConfig != nil {
-		return n.ServeTLS(n.listener, "", "")
-	}
-	return n.Server.Serve(n.listener)
-}
-
-// Shutdown implements [frontend]. Requests that are still running when ctx ends are cut
-// off.
-func (n netHTTP) Shutdown(ctx context.Context) error {
-	err := n.Server.Shutdown(ctx)
-	if err != nil {
-		n.Close()
-	}
-	return err
 }
 
 func (s *Server) newHTTPServer() *http.Server {

@@ -28,6 +28,7 @@ serves || fail "no 200"
 owner=$(stat -c %u "$ROOT/var/lib/animalstore/store.db")
 grep -q "^animalstore:x:$owner:" "$ROOT/etc/passwd" || fail "the database doesn't belong to animalstore"
 ! grep -q ast_live_ "$ROOT/run/journal" || fail "there is a key in the journal"
+[ -f "$ROOT/usr/lib/systemd/system/animalstore.socket" ] || fail "the package has no socket unit"
 grep -q "keys create" installed.txt || fail "the package doesn't say how to create a key"
 
 echo "--- upgrade"

@@ -199,6 +199,10 @@ func TestAccessLog(t *testing.T) {
 	if got := s.log.lines("request_id=three", "code=invalid_api_key", fmt.Sprint("key_id=", keyID)); len(got) != 1 {
 		t.Errorf("got %q, want a line with the code and the key %d", s.log.lines("request_id=three"), keyID)
 	}
+	s.do(t, call{path: "/docs/nothing", header: http.Header{"X-Request-Id": {"four"}}}) // the response is a page
+	if got := s.log.lines("request_id=four", "status=404 code=route_not_found"); len(got) != 1 {
+		t.Errorf("got %q, want a line with the code", s.log.lines("request_id=four"))
+	}
 	if got := s.log.lines("request_id=one", "code="); len(got) != 0 {
 		t.Errorf("got %q, want no code", got)
 	}

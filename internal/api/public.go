@@ -49,6 +49,7 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 		page = s.page
 	}
 	if page == nil && strings.HasPrefix(r.URL.Path, "/docs/") { // for people, so the response is a page
+		r.failed = animalstore.RouteNotFound // for the access log
 		s.pages.ServeNotFound(w, r.Request)
 		return nil
 	}

@@ -20,6 +20,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
+// rootPath is the PATH of root, which dpkg insists on.
+const rootPath = "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
 // needsRoot skips a test that changes to another root directory.
 func needsRoot(t *testing.T) {
 	t.Helper()
@@ -107,7 +110,7 @@ func TestPackageLifecycle(t *testing.T) {
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(cleanEnv(), "ROOT="+root, "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
+	cmd.Env = append(cleanEnv(), "ROOT="+root, rootPath)
 	// The server that it starts must not delay it.
 	output, err := os.Create(filepath.Join(dir, "output.txt"))
 	if err != nil {
@@ -162,7 +165,7 @@ func TestPackageWithoutAnything(t *testing.T) {
 		{"dpkg", "--root=" + root, "--purge", "animalstore"},
 	} {
 		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Env = append(cleanEnv(), "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
+		cmd.Env = append(cleanEnv(), rootPath)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", argv, err, out)
 		}
@@ -174,6 +177,25 @@ func TestPackageWithoutAnything(t *testing.T) {
 	if got := strings.TrimSpace(string(fields)); err != nil || got != "Version: 1.0.0" {
 		t.Errorf("the package has the fields %q (%v), want no dependency", got, err)
 	}
+}
+
+// TestPackageWithoutSystemd: where systemd isn't running, as in a container, the package names
+// the command that starts a server and shows a key, and this key works.
+func TestPackageWithoutSystemd(t *testing.T) {
+	t.Parallel()
+	deb := artifact(t, ".deb")
+	root := privateRoot(t, "useradd")
+	install := exec.Command("dpkg", "--root="+root, "-i", deb)
+	install.Env = append(cleanEnv(), rootPath)
+	if out, err := install.CombinedOutput(); err != nil || !strings.Contains(string(out), "sudo animalstore-admin serve\n") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s := startProgram(t, "chroot", root, "/usr/sbin/animalstore-admin", "serve", "--listen", "127.0.0.1:0", "--ops-listen", "")
+	if !s.awaitServing() {
+		t.Fatalf("the server doesn't start serving.\n%s", s.output())
+	}
+	testenv.Eventually(t, "a key is shown", func() bool { return liveKey.MatchString(s.stdout.String()) })
+	wantStatus(t, newClient(t, s, liveKey.FindString(s.stdout.String())).get(t, "/v1/pets"), 200, "")
 }
 
 func TestUnitIsHardened(t *testing.T) {

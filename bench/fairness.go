@@ -48,12 +48,12 @@ func (b *bench) measureFairness(engine string, s *server) (all []cost) {
 	}{{1, "one key"}, {heavyKeys, "four keys"}} {
 		waits, pages := b.besideLargePages(s, keys[:heavy.keys])
 		slices.Sort(waits)
-		progress("fairness, %s: %s sent %.0f large pages a second to %s and %d small reads meanwhile", engine, s.name, pages, heavy.by, len(waits))
+		progress("fairness, %s: %s sent %.0f large pages a second to %s, and %d small reads", engine, s.name, pages, heavy.by, len(waits))
 		limit := bar{}
 		if s.name != "base" {
 			limit = barFor(b.command, fairnessWork, "")
 		}
-		all = append(all, cost{fmt.Sprintf("small reads beside large pages of %s, %s: p99 ms", heavy.by, engine), s.name, nil,
+		all = append(all, cost{fmt.Sprintf("small reads during large pages of %s, %s: p99 ms", heavy.by, engine), s.name, nil,
 			[]float64{waits[len(waits)*99/100]}, limit})
 	}
 	return all

@@ -40,7 +40,7 @@ func (g *generator) notes() []string {
 	if len(g.repeated) > 0 {
 		notes = append(notes, "Repeated after a failure: "+strings.Join(g.repeated, ", "))
 	}
-	return append(notes, fmt.Sprintf("Other processes used %.0f %% of the machine meanwhile", 100*g.foreignShare()))
+	return append(notes, fmt.Sprintf("Other processes used %.0f %% of the machine", 100*g.foreignShare()))
 }
 
 // foreignShare is the share of the machine that other processes used.

@@ -36,7 +36,7 @@ func (b *bench) measureUploads(engine string, s *server) cost {
 	}
 	finished := stop()
 	slices.Sort(waits)
-	return cost{fmt.Sprintf("first page beside %d uploads of 12 megapixels in %v, %s: p99 ms", finished, uploadLength, engine), s.name, nil,
+	return cost{fmt.Sprintf("first page during %d uploads of 12 megapixels in %v, %s: p99 ms", finished, uploadLength, engine), s.name, nil,
 		[]float64{waits[len(waits)*99/100]}, barFor(b.command, uploadsWork, "")}
 }
 

@@ -4,7 +4,7 @@
 // with libraries of others, assistants with the official packages, and the scenarios of our
 // client for TypeScript in Deno and Bun.
 //
-// Every directory beside this file has a generator's settings, a script that
+// Every directory next to this file has a generator's settings, a script that
 // generates, compiles and runs, and the scenario in that language. Run it with
 //
 //	make interop

@@ -144,7 +144,7 @@ func (s session) noteCost(ctx context.Context, pets int) error {
 // batchTime is roughly how long a server takes for a batch.
 const batchTime = 10 * time.Millisecond
 
-// importTime estimates how long requests take, sent one after the other and paced by the
+// importTime estimates how long requests take, sent sequentially and paced by the
 // client: half of a minute's requests immediately, the others over the rest of it.
 func importTime(requests int64, minute animalstore.LimitWindow, roundTrip time.Duration) time.Duration {
 	minutes := float64(requests+minute.Limit-minute.Remaining) / float64(minute.Limit)

@@ -32,7 +32,7 @@ var followTimes = struct {
 }
 
 // followers are the streams and the requests that wait for events. A key may be revoked
-// or expire meanwhile, so one goroutine checks the keys that have followers: in memory,
+// or expire while it has some, so one goroutine checks the keys that have followers: in memory,
 // and with one read of all of them after any key has changed.
 type followers struct {
 	keys *keys.Checker

@@ -23,7 +23,7 @@ func (a *Assistant) Respond(r *http.Request, body []byte, api http.Handler, allo
 	case err != nil:
 		refuse(w, http.StatusForbidden, "requests from web pages of other origins are refused")
 	case bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")):
-		refuse(w, http.StatusBadRequest, "batches are not supported: send each message in a request of its own")
+		refuse(w, http.StatusBadRequest, "batches are not supported: send each message in a separate request")
 	default:
 		caller := &Caller{API: newClient(r, api), Lists: func(name string) bool { return mayUse(name, allowed) }}
 		caller.deadline, _ = r.Context().Deadline()

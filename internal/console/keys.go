@@ -333,7 +333,7 @@ func (v *visit) suspendKey() error { return v.setSuspended(true, "suspended") }
 // resumeKey serves POST /console/keys/{id}/resume.
 func (v *visit) resumeKey() error { return v.setSuspended(false, "resumed") }
 
-// setSuspended suspends or resumes the key in the path, whatever else was changed since.
+// setSuspended suspends or resumes the key in the path, even if other fields were changed since.
 func (v *visit) setSuspended(suspended bool, done string) error {
 	id, err := v.id()
 	if err != nil {

@@ -63,7 +63,7 @@ type Webhooks interface {
 
 	// RetryDelivery makes a delivery of a webhook pending and due at once, from any
 	// state. It gets all its attempts again. If it is being sent, it is sent once more
-	// after that, whatever the result.
+	// after that, even if it succeeds.
 	RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (animalstore.Delivery, error)
 
 	// RetryDeliveries does the same as RetryDelivery for the newest matching deliveries.

@@ -90,7 +90,7 @@ func (u *Usage) Save(ctx context.Context) error {
 
 // Read returns a key's hours since a time, newest first: what stored returns, and what
 // isn't saved yet. It writes nothing, so a reader costs no commit. Nothing is saved
-// meanwhile, so no request is counted twice.
+// at the same time, so no request is counted twice.
 func (u *Usage) Read(ctx context.Context, stored func(context.Context, int64, animalstore.Time) ([]animalstore.Usage, error), keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
 	select {
 	case u.saving <- struct{}{}:

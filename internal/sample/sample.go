@@ -102,7 +102,7 @@ func (s Store) Batches() iter.Seq[Batch] {
 // End is when the history of a store ends.
 var End = animalstore.At(end)
 
-// history generates a store by simulating it: pets arrive one after the other, some are
+// history generates a store by simulating it: pets arrive sequentially, some are
 // ordered, most orders are delivered after a while, a few are cancelled, and orders of
 // the last days are still open at the end.
 type history struct {

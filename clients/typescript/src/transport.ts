@@ -15,7 +15,7 @@ import { readAll } from "./streams.js";
  */
 const retryWindow = 23 * 3_600_000;
 
-/** A stream of events that has begun. Whoever reads it must close its time. */
+/** A stream of events that has begun. Its reader must close its time. */
 export interface EventStream {
   body: ReadableStream<Uint8Array<ArrayBuffer>>;
   time: Scope;

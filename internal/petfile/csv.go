@@ -3,6 +3,7 @@ package petfile
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -28,10 +29,13 @@ func newCSVReader(in *bufio.Reader) (*csvReader, error) {
 	r.csv.FieldsPerRecord, r.csv.ReuseRecord = -1, true
 	r.csv.Comma = peekSeparator(in)
 	header, err := r.record()
-	if errors.Is(err, io.EOF) {
+	var invalid *csv.ParseError
+	switch {
+	case errors.Is(err, io.EOF):
 		return nil, errors.New("the file is empty: it needs a first line with column names, such as name,categoryId,status")
-	}
-	if err != nil {
+	case errors.As(err, &invalid):
+		return nil, fmt.Errorf("the first line must be column names: %w", describeCSV(invalid))
+	case err != nil:
 		return nil, fmt.Errorf("the first line must be column names: %w", err)
 	}
 	for _, name := range header {
@@ -132,6 +136,7 @@ func (l *rowLimiter) Read(p []byte) (int, error) {
 }
 
 func (r *csvReader) pet(fields []string) (pet animalstore.NewPet, err error) {
+	pet.Status = animalstore.PetAvailable
 	for i, column := range r.columns {
 		value := strings.Clone(fields[i]) // the reader reuses the record
 		switch column {
@@ -142,7 +147,7 @@ func (r *csvReader) pet(fields []string) (pet animalstore.NewPet, err error) {
 				return pet, fmt.Errorf("categoryId %w", err)
 			}
 		case "status":
-			pet.Status = animalstore.PetStatus(strings.TrimSpace(value))
+			pet.Status = cmp.Or(animalstore.PetStatus(strings.TrimSpace(value)), pet.Status)
 		}
 	}
 	return pet, nil

@@ -20,7 +20,7 @@ func TestRead(t *testing.T) {
 	rex, mia := animalstore.NewPet{Name: "Rex; the, dog", CategoryID: 7, Status: "sold"}, animalstore.NewPet{Name: "Mia", CategoryID: 2, Status: "available"}
 	for name, content := range map[string]string{
 		"comma.csv":     "name,categoryId,status\n\"Rex; the, dog\",7,sold\nMia,2,available\n",
-		"semicolon.csv": "\ufeffID; Name ;CATEGORYID;Status;\"a,b,c,d,e\"\r\n1;\"Rex; the, dog\";7;sold;\r\n\r\n2;\"Mia\";2;available;x",
+		"semicolon.csv": "\ufeffID; Name ;CATEGORYID;Status;\"a,b,c,d,e\"\r\n1;\"Rex; the, dog\";7;sold;\r\n\r\n2;\"Mia\";2;;x",
 		"pets.jsonl":    "{\"name\":\"Rex; the, dog\",\"categoryId\":7,\"status\":\"sold\"}\n\n{\"name\":\"Mia\",\"categoryId\":2}",
 		"json":          "\ufeff{\"name\":\"Rex; the, dog\",\"categoryId\":7,\"status\":\"sold\"}\n{\"name\":\"Mia\",\"categoryId\":2}\n",
 	} {

@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -96,20 +94,17 @@ func (c *Client) ImportPets(ctx context.Context, pets []animalstore.NewPet, opti
 	return done, nil
 }
 
-// importSum identifies an import.
+// importSum identifies an import, for all our clients in the same way.
 func importSum(pets []animalstore.NewPet, salt string) (string, error) {
-	hash := sha256.New()
-	fmt.Fprintln(hash, salt)
-	enc := json.NewEncoder(hash)
-	enc.SetEscapeHTML(false)
 	for i, pet := range pets {
 		var invalid *animalstore.Error
 		if err := pet.Validate(); errors.As(err, &invalid) {
 			return "", animalstore.Errorf(animalstore.ValidationFailed, "pets[%d].%s", i, invalid.Message)
 		}
-		if err := enc.Encode(pet); err != nil {
-			return "", err
-		}
 	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	text, err := animalstore.EncodeJSON([]any{salt, pets})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }

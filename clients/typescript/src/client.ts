@@ -108,7 +108,7 @@ export class Client {
 
   /**
    * Adds any number of pets in their order, as batches of 100, each of which is one request,
-   * and returns them.
+   * and returns them. If a pet isn't valid, it adds none.
    *
    * After an error or a crash, call it again with the same pets, API key and salt, at most
    * 24 hours after the first call: pets that were added are returned, but not added again. If

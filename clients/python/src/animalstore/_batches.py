@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import cast, get_args
 
 from ._call import Call, Repeat, check_model
 from ._core import Core, Steps
-from ._json import DecodeError, encode
-from ._models import NewPet, Pet, PetBatch
+from ._errors import InvalidArgumentError
+from ._json import UNSET, DecodeError, json_bytes
+from ._models import NewPet, Pet, PetBatch, PetStatus
 from ._options import AllOptions, CallOptions
 
 MAX_BATCH = 100
@@ -30,12 +30,31 @@ def batch_call(operation: str, pets: Sequence[NewPet]) -> Call[list[Pet]]:
     return Call(operation, "POST", "/pets/batch", read, {"pets": list(pets)}, Repeat.REPLAYED)
 
 
+def broken_rule(pet: NewPet) -> str:
+    """Says why the service would refuse a pet, or ""."""
+    name, category_id = cast(object, pet.name), cast(object, pet.category_id)
+    if not isinstance(name, str):
+        return "name must be a string"
+    statuses = get_args(PetStatus)
+    rules: list[tuple[object, str]] = [
+        (name.strip(), "name must not be white space only"),
+        (len(name) <= 1024, "name must have at most 1024 characters"),
+        ("\0" not in name, "name must not contain the character U+0000"),
+        (isinstance(category_id, int) and -(2**63) <= category_id < 2**63, "category_id must be a 64-bit integer"),
+        (pet.status is UNSET or pet.status in statuses, f"status must be one of {', '.join(statuses)}"),
+    ]
+    return next((text for kept, text in rules if not kept), "")
+
+
 def import_pets(
     core: Core, pets: Sequence[NewPet], salt: str, on_batch: Callable[[int], None] | None, options: CallOptions
 ) -> Steps[list[Pet]]:
     """Adds pets in batches whose keys are the same whenever the same pets are added."""
     batches = [batch_call("import_pets", pets[i : i + MAX_BATCH]) for i in range(0, len(pets), MAX_BATCH)]
-    digest = hashlib.sha256(json.dumps([salt, encode(list(pets))]).encode()).hexdigest()
+    for i, pet in enumerate(pets):
+        if broken := broken_rule(pet):
+            raise InvalidArgumentError(f"pets[{i}].{broken}", operation="import_pets")
+    digest = hashlib.sha256(json_bytes([salt, list(pets)])).hexdigest()
     timeout = options.get("timeout")
     deadline = None if timeout is None else time.monotonic() + timeout
     added: list[Pet] = []

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import json
 import re
 import secrets
 import time
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from ._errors import AnimalStoreError, CallCancelledError, CallTimeoutError, InvalidArgumentError
-from ._json import encode
+from ._json import json_bytes
 from ._options import FOREVER, AllOptions, CallOptions
 
 T = TypeVar("T")
@@ -97,8 +96,7 @@ class Call(Generic[T]):
         if self.repeat is Repeat.REPLAYED:
             self.idempotency_key = self.options.get("idempotency_key", secrets.token_hex(16))
         if self.body is not None:
-            text = json.dumps(encode(self.body), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-            self.content = text.encode()
+            self.content = json_bytes(self.body)
 
     def _check_options(self) -> None:
         """Refuses an option that would have no effect, because the caller relies on it."""

@@ -221,8 +221,8 @@ class Client:
         **options: Unpack[CallOptions],
     ) -> list[Pet]:
         """Adds any number of pets in their order, as batches of 100, each of which is one
-        request, and returns them. `on_batch` is called after every batch with the number of
-        pets that have been added so far.
+        request, and returns them. If a pet isn't valid, none is added. `on_batch` is called
+        after every batch with the number of pets that have been added so far.
 
         After an error or a crash, call it again with the same pets, API key and salt, at
         most 24 hours after the first call: pets that were added are returned, but not added

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any, Final, Literal, TypeVar, cast
@@ -90,6 +91,11 @@ def field(fields: Mapping[str, Any], name: str, read: Callable[[object], T]) -> 
 def optional(fields: Mapping[str, Any], name: str, read: Callable[[object], T]) -> T | Unset:
     """Reads a field that may be absent."""
     return field(fields, name, read) if name in fields else UNSET
+
+
+def json_bytes(value: object) -> bytes:
+    """Returns JSON text."""
+    return json.dumps(encode(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def encode(value: object) -> Any:

@@ -145,7 +145,7 @@ func (i importer) importMany() {
 	i.choose("many.jsonl", many.String())
 	eval[any](i.tab, `window.seen = new Set(); new MutationObserver(() => seen.add(document.querySelector("progress").value)).observe(document.querySelector(".progress span"), { childList: true }); null`)
 	i.do("add 10,000", click(addButton), visible(added))
-	if got := i.text("#result .notice"); !strings.HasPrefix(got, "10,000 pets were added.") {
+	if got := i.text("#result .notice"); !strings.HasPrefix(got, "Added 10,000 pets.") {
 		i.t.Errorf("got %q, want 10,000 pets", got)
 	}
 	if i.script && eval[int](i.tab, `seen.size`) < 3 {

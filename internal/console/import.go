@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -128,8 +127,7 @@ func (v *visit) preview(file petFile, r *importResult) error {
 		r.NewCategories, r.MaybeNew = slices.Compact(r.NewCategories), c.More()
 	}
 	for _, p := range file.pets[:min(previewRows, len(file.pets))] {
-		pet := animalstore.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: cmp.Or(p.Status, animalstore.PetAvailable)}
-		r.Preview = append(r.Preview, petRow{Pet: pet, Category: c.Name(p.CategoryID)})
+		r.Preview = append(r.Preview, petRow{Pet: p.Pet(), Category: c.Name(p.CategoryID)})
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"html"
 	"mime/multipart"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/server"
 )
 
 // importFile sends a file with the form of the page Import. done is what an earlier page
@@ -63,6 +66,7 @@ func TestImportRefused(t *testing.T) {
 		{"too many", "pets.csv", petLines(10_001), http.StatusBadRequest, "10,000"},
 		{"no pets", "pets.csv", petLines(0), http.StatusBadRequest, "no pets"},
 		{"a spreadsheet", "pets.xlsx", "PK\x03\x04\x14\x00\x06\x00", http.StatusBadRequest, "CSV (UTF-8)"},
+		{"many mistakes", "pets.csv", strings.ReplaceAll(petLines(1_000), ",1\n", ",\n"), http.StatusBadRequest, "1,000 mistakes"},
 		{"mistakes", "pets.jsonl", `{"name": "Rex", "categoryId": 1}` + "\n{}\n" + `{"name": " ", "categoryId": 1}`, http.StatusBadRequest, "2 mistakes"},
 	} {
 		for _, action := range []string{"check", "add"} {
@@ -94,7 +98,7 @@ func TestImportStops(t *testing.T) {
 			t.Fatalf("import %d: got %d pets, want %d\n%s", i, n, added, p.body)
 		}
 		if added == 750 {
-			p.want(t, "the last", http.StatusOK, "150 pets were added", "600 pets of this file")
+			p.want(t, "the last", http.StatusOK, "Added 150 pets", "600 pets of this file")
 			break
 		}
 		p.want(t, "stopped", http.StatusTooManyRequests, fmt.Sprintf("%d of 750 pets", added), `class="countdown"`)
@@ -104,6 +108,36 @@ func TestImportStops(t *testing.T) {
 	s.advance(time.Hour)
 	b.importFile("add", "pets.csv", file, "").want(t, "from the beginning", http.StatusTooManyRequests, "300 of 750 pets")
 	if n := s.count(); n != 750 {
+		t.Errorf("got %d pets, want each line once", n)
+	}
+}
+
+// fullDB has space for a number of batches.
+type fullDB struct {
+	db.DB
+	space *int
+}
+
+func (d fullDB) CreatePets(ctx context.Context, pets []animalstore.NewPet, idempotency *db.Idempotency) ([]animalstore.Pet, bool, error) {
+	if *d.space == 0 {
+		return nil, false, db.ErrFull
+	}
+	*d.space--
+	return d.DB.CreatePets(ctx, pets, idempotency)
+}
+
+// TestImportIntoFullStore: a full disk ends an import. Adding the file again continues it.
+func TestImportIntoFullStore(t *testing.T) {
+	t.Parallel()
+	space := 2
+	s := start(t, func(c *server.Config) { c.Hooks.WrapDB = func(d db.DB) db.DB { return fullDB{d, &space} } })
+	b := s.signedIn(everything)
+	p := b.importFile("add", "pets.csv", petLines(250), "")
+	p.want(t, "full", http.StatusServiceUnavailable, "200 of 250 pets", "Storage is full", "add the same file again")
+	space = 3
+	done := html.UnescapeString(regexpFind(t, p.body, `name="done" value="([^"]*)"`))
+	b.importFile("add", "pets.csv", petLines(250), done).want(t, "with more space", http.StatusOK, "Added 50 pets")
+	if n := s.count(); n != 250 {
 		t.Errorf("got %d pets, want each line once", n)
 	}
 }
@@ -125,6 +159,6 @@ func TestExport(t *testing.T) {
 	if lines := strings.Count(p.body, "\n"); lines != 2 || !strings.HasPrefix(p.header.Get("Content-Disposition"), "attachment") {
 		t.Errorf("got %q of %q, want one pet in a file", p.body, p.header)
 	}
-	b.importFile("add", "pets.csv", p.body, "").want(t, "import of the export", http.StatusOK, "one pet was added")
+	b.importFile("add", "pets.csv", p.body, "").want(t, "import of the export", http.StatusOK, "Added one pet")
 	b.get("/console/pets/export?category=none").want(t, "a filter that isn't valid", http.StatusBadRequest)
 }

@@ -53,6 +53,15 @@ func codeIn(body io.Reader) animalstore.Code {
 	return e.Code
 }
 
+// refusalText says why something wasn't stored.
+func refusalText(err error) string {
+	var coded *animalstore.Error
+	if errors.As(err, &coded) {
+		return sentence(coded.Message)
+	}
+	return "It couldn’t be stored. The server’s log says why."
+}
+
 // refusal returns the error in a response, as the client would.
 func refusal(res *http.Response, now time.Time) error {
 	var e animalstore.Error

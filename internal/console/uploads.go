@@ -247,7 +247,7 @@ func (u *upload) refuse(name string, err error) {
 	if short := shorten(name, maxFileName); short != name {
 		name = short + "…"
 	}
-	u.sent.Refused = append(u.sent.Refused, refusedFile{name, refusalText(err), err})
+	u.sent.Refused = append(u.sent.Refused, refusedFile{name, photoRefusal(err), err})
 }
 
 // respond shows the pet with its photos, and the files that were refused. The script, which
@@ -343,8 +343,8 @@ func (g gallery) Summary() string {
 	return strings.Join(parts, " ")
 }
 
-// refusalTexts are what people need to know where the API's message is for programs.
-var refusalTexts = map[animalstore.Code]string{
+// photoRefusals are what people need to know where the API's message is for programs.
+var photoRefusals = map[animalstore.Code]string{
 	animalstore.PayloadTooLarge:      "it is larger than " + strconv.Itoa(animalstore.MaxUpload>>20) + " MiB",
 	animalstore.UnsupportedMediaType: "it isn’t a JPEG, PNG or WebP picture",
 	animalstore.TooManyPhotos:        "the pet has " + strconv.Itoa(animalstore.MaxPhotos) + " photos, which is the most it can have: remove one first",
@@ -356,16 +356,12 @@ var refusalTexts = map[animalstore.Code]string{
 	animalstore.KeyBanned:            "your key is banned for a while",
 }
 
-// refusalText says why a file wasn't added.
-func refusalText(err error) string {
-	if text := refusalTexts[codeOf(err)]; text != "" {
+// photoRefusal says why a photo wasn't added.
+func photoRefusal(err error) string {
+	if text := photoRefusals[codeOf(err)]; text != "" {
 		return sentence(text)
 	}
-	var coded *animalstore.Error
-	if errors.As(err, &coded) {
-		return sentence(coded.Message)
-	}
-	return "It couldn’t be stored. The server’s log says why."
+	return refusalText(err)
 }
 
 // incompleteError says why a form, or a file in it, couldn't be read to its end.

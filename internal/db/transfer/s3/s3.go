@@ -137,7 +137,7 @@ func parseEndpoint(endpoint string) (host string, secure bool, err error) {
 // newTransport returns a transport whose connections fail when they make no progress.
 func newTransport(stall time.Duration) http.RoundTripper {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	return &http.Transport{
+	return bodyWaiter{&http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, network, address)
@@ -149,7 +149,39 @@ func newTransport(stall time.Duration) http.RoundTripper {
 		TLSHandshakeTimeout: 10 * time.Second,
 		IdleConnTimeout:     stall,
 		DisableCompression:  true,
+	}}
+}
+
+// bodyWaiter makes a failed request end only when its body isn't read any more, because the
+// client then reads the same part of the file again.
+type bodyWaiter struct{ http.RoundTripper }
+
+func (t bodyWaiter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		return t.RoundTripper.RoundTrip(r)
 	}
+	unread := make(chan struct{})
+	r = r.Clone(r.Context())
+	r.Body = &closeFunc{r.Body, sync.OnceFunc(func() { close(unread) })}
+	res, err := t.RoundTripper.RoundTrip(r)
+	if err != nil {
+		<-unread
+		return nil, err
+	}
+	res.Body = &closeFunc{res.Body, func() { <-unread }}
+	return res, nil
+}
+
+// closeFunc calls a function after Close.
+type closeFunc struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (c *closeFunc) Close() error {
+	err := c.ReadCloser.Close()
+	c.closed()
+	return err
 }
 
 // stallConn fails reads and writes when neither made progress for a while.

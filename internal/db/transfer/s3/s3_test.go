@@ -24,7 +24,13 @@ import (
 // openBucket returns a bucket of a stand-in for a service.
 func openBucket(t *testing.T, s *s3test.Server, prefix string) *Bucket {
 	t.Helper()
-	b, err := New(Address{s3test.Bucket, prefix}, Config{Endpoint: s.URL, AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey, Stall: time.Second})
+	return openImpatient(t, s, prefix, 0)
+}
+
+// openImpatient returns one that waits this long for a service that stalls.
+func openImpatient(t *testing.T, s *s3test.Server, prefix string, stall time.Duration) *Bucket {
+	t.Helper()
+	b, err := New(Address{s3test.Bucket, prefix}, Config{Endpoint: s.URL, AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey, Stall: stall})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +48,7 @@ func newFile(t *testing.T, size int) (path string, content []byte) {
 
 const (
 	small = 1 << 16
-	large = 40 << 20 // in three parts
+	large = 17 << 20 // in two parts
 )
 
 // TestBucket: what is put is listed, opened and deleted, with the prefix or without. Nothing
@@ -141,9 +147,13 @@ func TestFailures(t *testing.T) {
 					return true
 				}
 				b := openBucket(t, s, "shop")
+				failing := b
+				if name == "stalls" {
+					failing = openImpatient(t, s, "shop", 100*time.Millisecond)
+				}
 				file, _ := newFile(t, large)
 				snapshot, _ := transfer.ParseSnapshot("store-0a1b2c3d4e5f-20261115T090000Z.db")
-				err := transfer.Upload(t.Context(), b, snapshot, file, nil)
+				err := transfer.Upload(t.Context(), failing, snapshot, file, nil)
 				if err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Fatalf("got %v, want an error with %q", err, test.want)
 				}
@@ -195,7 +205,7 @@ func TestDownloadFails(t *testing.T) {
 				}
 				panic(http.ErrAbortHandler)
 			}
-			r, err := openBucket(t, s, "").Open(t.Context(), "copy.db")
+			r, err := openImpatient(t, s, "", time.Second).Open(t.Context(), "copy.db")
 			if err != nil {
 				t.Fatal(err)
 			}

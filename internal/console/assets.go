@@ -25,6 +25,7 @@ var loadAssets = sync.OnceValue(func() *assets {
 	all := sha256.New()
 	for _, file := range []struct{ name, contentType string }{
 		{"console.css", "text/css; charset=utf-8"},
+		{"content.css", "text/css; charset=utf-8"},
 		{"console.js", "text/javascript; charset=utf-8"},
 		{"find.js", "text/javascript; charset=utf-8"},
 		{"import.js", "text/javascript; charset=utf-8"},

@@ -202,7 +202,7 @@ func span(seconds int64) string {
 
 // uptime is a length of time in its two largest units, for a large figure.
 func uptime(seconds int64) string {
-	return strings.NewReplacer(" days", " d", " day", " d", " hours", " h", " hour", " h", " minutes", " min", " minute", " min", " seconds", " s", " second", " s").Replace(span(seconds))
+	return strings.NewReplacer(" days", "\u00a0d", " day", "\u00a0d", " hours", "\u00a0h", " hour", "\u00a0h", " minutes", "\u00a0min", " minute", "\u00a0min", " seconds", "\u00a0s", " second", "\u00a0s").Replace(span(seconds))
 }
 
 // withQuery is a path with parameters, given as names and values. Empty ones are left

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"animalstore"
@@ -52,7 +53,8 @@ func (v *visit) readHistory(o client.EventsOptions) (h history, err error) {
 	changes := changesOf(events)
 	shown := min(historyRows, len(events))
 	for i, row := range v.rowsOf(events[:shown]) {
-		h.Past = append(h.Past, pastEvent{row, pastTitle(row.Event, changes[i]), changes[i]})
+		title, others := pastTitle(row.Event, changes[i])
+		h.Past = append(h.Past, pastEvent{row, title, others})
 	}
 	if next != 0 || shown < len(events) {
 		f := feed{Subject: o.Subject, Pet: o.PetID}
@@ -114,18 +116,47 @@ func fieldText(name string, data map[string]any) string {
 	return fmt.Sprint(data[name])
 }
 
-// pastTitle is what happened, such as "Order 12 approved".
-func pastTitle(e animalstore.Event, changes []fieldChange) string {
-	title := eventTitle(string(e.Type))
+// pastTitle is what happened, such as "Order 12 approved", and the changes that it doesn't tell.
+func pastTitle(e animalstore.Event, changes []fieldChange) (title string, others []fieldChange) {
+	title = eventTitle(string(e.Type))
 	kind, id, _ := animalstore.ParseEventSubject(e.Subject)
 	if kind != "order" {
-		return title
+		return title, changes
 	}
 	what := strings.TrimPrefix(title, "Order ")
-	if i := slices.IndexFunc(changes, func(c fieldChange) bool { return c.Field == "status" && c.Known }); i >= 0 {
-		what = changes[i].After
+	for _, c := range changes {
+		if c.Field == "status" && (c.Known || e.Type == animalstore.OrderCreated) {
+			what = c.After
+		} else {
+			others = append(others, c)
+		}
 	}
-	return fmt.Sprintf("Order %d %s", id, what)
+	return fmt.Sprintf("Order %d %s", id, what), others
+}
+
+// categoryChanged reports whether the history of a pet names other categories than its own.
+func (h history) categoryChanged() bool {
+	return slices.ContainsFunc(h.Past, func(e pastEvent) bool {
+		return slices.ContainsFunc(e.Changes, func(c fieldChange) bool { return c.Field == "category" && c.Known })
+	})
+}
+
+// nameCategories replaces the ids of categories by their names. Those without a name stay.
+func (h history) nameCategories(known *categories) {
+	name := func(text string) string {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil { // it had none
+			return text
+		}
+		return cmp.Or(known.Name(id), text)
+	}
+	for _, e := range h.Past {
+		for i, c := range e.Changes {
+			if c.Field == "category" {
+				e.Changes[i].Before, e.Changes[i].After = name(c.Before), name(c.After)
+			}
+		}
+	}
 }
 
 // openOrder is the order that reserves a pet, as its newest event tells, or nil.

@@ -18,9 +18,10 @@ func TestHistory(t *testing.T) {
 	b := s.browser()
 	b.signIn(secret)
 	s.category(1, "Dogs")
+	s.category(2, "Cats")
 	pet := s.pet("Bello")
 	path := fmt.Sprint("/console/pets/", pet.ID)
-	b.post(path, b.get(path+"/edit").form(t, path, "name", "Bello von Testhund")).wantMoved(t, "rename", path)
+	b.post(path, b.get(path+"/edit").form(t, path, "name", "Bello von Testhund", "category", "Cats")).wantMoved(t, "rename", path)
 	b.upload(pet.ID, jpegFile)
 	b.post("/console/orders", b.get(path).form(t, "/console/orders", "reference", "W-17", "note", "ring twice")).wantMoved(t, "order", "/console/orders/1")
 	b.post("/console/orders/1", b.get(path).form(t, "/console/orders/1")).wantMoved(t, "approve", path)
@@ -33,8 +34,8 @@ func TestHistory(t *testing.T) {
 	}
 	last := 0
 	for _, part := range []string{
-		"Order 1 changed", "<bdi>ring twice</bdi> → <span", "Order 1 approved", "<bdi>placed</bdi> → <bdi>approved</bdi>",
-		"<bdi>available</bdi> → <bdi>pending</bdi>", "Photo added", "<bdi>Bello</bdi> → <bdi>Bello von Testhund</bdi>", "<bdi>Ada</bdi>", "Pet added",
+		"Order 1 changed", "<bdi>ring twice</bdi> → <span", "Order 1 approved", "<bdi>available</bdi> → <bdi>pending</bdi>", "Order 1 placed", "<bdi>W-17</bdi>",
+		"Photo added", "<bdi>Bello</bdi> → <bdi>Bello von Testhund</bdi>", "<bdi>Dogs</bdi> → <bdi>Cats</bdi>", "<bdi>Ada</bdi>", "Pet added", "<bdi>Dogs</bdi>",
 	} {
 		at := strings.Index(p.body[last:], part)
 		if at < 0 {
@@ -42,7 +43,7 @@ func TestHistory(t *testing.T) {
 		}
 		last += at
 	}
-	p.want(t, "the pet", http.StatusOK, "Deliver order 1", `<bdi>W-17</bdi>`, `name="from" value="`+path+`"`, "category=Dogs&#43;%281%29")
+	p.want(t, "the pet", http.StatusOK, "Deliver order 1", `<bdi>W-17</bdi>`, `name="from" value="`+path+`"`, "category=Cats&#43;%282%29")
 	b.get("/console/orders?reference=W-17").want(t, "by its reference", http.StatusOK, "Bello von Testhund")
 	b.get("/console/orders?reference=W-1").want(t, "by another reference", http.StatusOK, "No order matches")
 	if p := s.signedIn(animalstore.Read).get(path); strings.Contains(p.body, "<bdi>Ada</bdi>") || !strings.Contains(p.body, "another key") {

@@ -46,16 +46,17 @@ func (v *visit) showPetWith(status int, id int64, sent gallery) error {
 	if p.Gallery, err = v.readGallery(pet, sent); err != nil {
 		return err
 	}
-	category, err := v.api.GetCategory(v.r.Context(), pet.CategoryID)
-	if err != nil && codeOf(err) != animalstore.CategoryNotFound {
-		return err
-	}
-	p.Pet.Category = category.Name
 	if v.may(eventsRead) {
 		if p.history, err = v.readHistory(client.EventsOptions{PetID: id}); err != nil {
 			return err
 		}
 	}
+	known, err := v.categoriesOf(pet, p.history)
+	if err != nil {
+		return err
+	}
+	p.Pet.Category = known.Name(pet.CategoryID)
+	p.nameCategories(known)
 	if order := p.openOrder(); order != nil && pet.Status == animalstore.PetPending {
 		p.Order, p.Tag = order, v.c.Server.OrderETag(*order)
 		if moves := v.movesOf(*order); len(moves) > 0 {
@@ -65,6 +66,18 @@ func (v *visit) showPetWith(status int, id int64, sent gallery) error {
 	p.frame = v.c.frame(v, "Pet "+strconv.FormatInt(id, 10))
 	p.Here = petPath(id)
 	return v.render(status, "pet", p)
+}
+
+// categoriesOf returns the categories that the page of a pet names, with one call.
+func (v *visit) categoriesOf(pet animalstore.Pet, h history) (*categories, error) {
+	if h.categoryChanged() {
+		return v.readCategories()
+	}
+	category, err := v.api.GetCategory(v.r.Context(), pet.CategoryID)
+	if err != nil && codeOf(err) != animalstore.CategoryNotFound {
+		return nil, err
+	}
+	return &categories{known: []animalstore.Category{category}}, nil
 }
 
 // readPet returns a pet and the ETag that guards changes of it. Only the deprecated

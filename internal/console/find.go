@@ -18,9 +18,14 @@ const (
 	matchRows = 8
 )
 
-// findText is the text in the search box. People write an id as #17.
+// typedText is the text in the search box. People write an id as #17.
+func typedText(r *http.Request) string {
+	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(r.URL.Query().Get("find")), "#"))
+}
+
+// findText is the text in the search box, if it can be found.
 func findText(r *http.Request) (string, error) {
-	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(r.URL.Query().Get("find")), "#"))
+	text := typedText(r)
 	switch {
 	case !utf8.ValidString(text):
 		return "", badField("", "the search isn’t valid text")

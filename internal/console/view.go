@@ -81,7 +81,7 @@ func (c *Console) frame(v *visit, title string) frame {
 	}
 	f.Key = v.key
 	f.Done, f.Here, f.Posted = v.takeDone(), v.here(), v.r.Method == http.MethodPost
-	f.Find = v.r.URL.Query().Get("find")
+	f.Find = typedText(v.r)
 	for _, entry := range nav {
 		entry.Here = v.r.URL.Path == entry.Path || entry.Path != "/console" && strings.HasPrefix(v.r.URL.Path, entry.Path+"/")
 		if v.may(entry.needs) {

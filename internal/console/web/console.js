@@ -139,7 +139,15 @@ addEventListener("pageshow", () => { // back from the next page
 // Events as they happen.
 const element = (name, text) => Object.assign(document.createElement(name), { textContent: text });
 
-const link = (path, text) => Object.assign(element("a", text), { href: path });
+// As in names.go.
+const named = (name) => /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(name.replace(/[\p{Default_Ignorable_Code_Point}\u2800]/gu, ""))
+	? element("bdi", name) : element("em", "no visible character");
+
+const link = (path, content) => {
+	const a = Object.assign(document.createElement("a"), { href: path });
+	a.append(content);
+	return a;
+};
 
 const cell = (...content) => {
 	const td = document.createElement("td");
@@ -184,8 +192,8 @@ const who = ({ actor, keyId, keyName, requestId }) => {
 	if (!keyId) {
 		return cell({ key: "another key", command_line: "command line" }[actor] || "the service");
 	}
-	const by = keyName || `key ${keyId}`;
-	return cell(live.dataset.admin === undefined ? element("bdi", by) : link(`/console/keys/${keyId}`, by), " ", element("small", live.dataset.requests === undefined ? "" : requestId || ""));
+	const by = keyName ?? `key ${keyId}`;
+	return cell(live.dataset.admin === undefined ? named(by) : link(`/console/keys/${keyId}`, named(by)), " ", element("small", live.dataset.requests === undefined ? "" : requestId || ""));
 };
 
 const gone = new Set(); // pages of what was removed
@@ -201,7 +209,7 @@ const show = (event) => {
 	const summary = [
 		data.petId && (gone.has(`/console/pets/${data.petId}`) ? element("bdi", `pet ${data.petId}`) : link(`/console/pets/${data.petId}`, `pet ${data.petId}`)),
 		data.width && element("bdi", `${data.width.toLocaleString("en")} × ${data.height.toLocaleString("en")}`),
-		...[data.name, data.url, data.status, data.state, data.plan].filter(Boolean).map((part) => element("bdi", part)),
+		...[data.name, data.url, data.status, data.state, data.plan].filter(Boolean).map(named),
 	].filter(Boolean).flatMap((part, i) => i ? [", ", part] : [part]);
 	const details = Object.assign(document.createElement("div"), { className: "clamp" });
 	details.append(...summary);

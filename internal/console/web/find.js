@@ -50,7 +50,7 @@
 			? make("img", { class: "face", src: pet.thumbnail, alt: "", width: 40, height: 40 })
 			: make("span", { class: `face tone${pet.tone}`, "aria-hidden": "true" }, make("bdi", {}, pet.initial ?? ""));
 		const option = make("li", { id: `match-${i}`, role: "option", "aria-selected": "false", "data-pet": pet.id },
-			face, make("span", { class: "clamp" }, make("bdi", {}, pet.name), " ", make("small", {}, [pet.category, pet.id].filter(Boolean).join(" · "))), " ",
+			face, make("span", { class: "clamp" }, named(pet.name), " ", make("small", {}, [pet.category, pet.id].filter(Boolean).join(" · "))), " ",
 			make("span", { class: `tag ${pet.status}` }, pet.status));
 		option.addEventListener("click", () => visit(option));
 		return option;
@@ -59,7 +59,8 @@
 	const show = (pets, text) => {
 		close();
 		list.replaceChildren(...pets.map(optionFor));
-		const none = `No name has a word that begins with “${text}”${/^#?\d+$/.test(text) ? `, and no pet has the id ${text.replace("#", "")}` : ""}.`;
+		const wanted = text.replace(/^#\s*/, "");
+		const none = `No name has a word that begins with “${wanted}”${/^\d+$/.test(wanted) ? `, and no pet has the id ${wanted}` : ""}.`;
 		said.textContent = pets.length === 0 ? none : `${pets.length === 1 ? "One pet" : `${pets.length} pets`}. Choose with the arrow keys.`;
 		said.classList.toggle("hidden", pets.length > 0);
 		said.classList.toggle("matches", pets.length === 0);

@@ -25,7 +25,7 @@ var eventTitles = map[animalstore.EventType]string{
 // eventTitle is what people call a type of event, or all types of a resource.
 func eventTitle(t string) string {
 	if resource, all := strings.CutSuffix(t, ".*"); all {
-		return "Any change of a " + resource
+		return "Any " + resource + " event"
 	}
 	if title := eventTitles[animalstore.EventType(t)]; title != "" {
 		return title

@@ -70,7 +70,7 @@
 		}
 		say("");
 		const status = form.querySelector("[role=status]");
-		status.append(`${added} of ${photos.length} photos are added. `, link(page, "Show the pet"));
+		status.append(`${added} of ${photos.length} photos added. `, link(page, "Show the pet"));
 		status.hidden = false;
 	};
 

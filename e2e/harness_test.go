@@ -29,7 +29,7 @@ var binary string
 func TestMain(m *testing.M) {
 	// Most tests mostly wait for processes and timeouts, so more of them run at once
 	// than there are processors. -parallel overrides it.
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "5"); err != nil {
 		panic(err)
 	}
 	dir, err := os.MkdirTemp("", "animalstore-e2e-")

@@ -11,7 +11,6 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
-	"animalstore/internal/photo/phototest"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -107,8 +106,7 @@ func (s *service) changeEverything(t *testing.T) (receiver int64, bodies []json.
 
 	pet := send("POST", "/v1/pets", `{"name":"Rex","categoryId":7}`)
 	send("PUT", "/v1/categories/7", `{"name":"Dogs"}`)
-	picture := upload(pet, "image/jpeg", string(phototest.JPEG(phototest.Drawing(1600, 1200))))
-	photo := read[animalstore.Photo](t, s.do(t, picture), http.StatusCreated)
+	photo := s.addPhotoOf(t, pet, 1600, 1200) // as in the example
 	order := fmt.Sprint("/v1/store/orders/", send("POST", "/v1/store/orders", fmt.Sprintf(`{"petId":%d,"reference":"A-1042"}`, pet)))
 	send("PATCH", order, `{"status":"approved"}`)
 	send("PATCH", order, `{"status":"cancelled"}`)

@@ -31,8 +31,13 @@ func upload(petID int64, contentType, body string) call {
 // addPhoto adds a photo to a pet, without the API.
 func (s *service) addPhoto(t testing.TB, petID int64) animalstore.Photo {
 	t.Helper()
+	return s.addPhotoOf(t, petID, 64, 48)
+}
+
+func (s *service) addPhotoOf(t testing.TB, petID int64, width, height int) animalstore.Photo {
+	t.Helper()
 	p, _, err := s.db.DB.AddPhoto(t.Context(), db.NewPhoto{
-		PetID: petID, ContentType: "image/jpeg", Width: 64, Height: 48, Image: []byte(smallJPEG), Thumbnail: []byte(smallJPEG), At: animalstore.At(s.clock.Now()),
+		PetID: petID, ContentType: "image/jpeg", Width: width, Height: height, Image: []byte(smallJPEG), Thumbnail: []byte(smallJPEG), At: animalstore.At(s.clock.Now()),
 	}, 1<<40, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -52,10 +57,10 @@ func decodePhoto(t testing.TB, r response) (p animalstore.Photo) {
 func TestPhotos(t *testing.T) {
 	s := start(t)
 	pet := s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID
-	created := s.do(t, upload(pet, "image/jpeg", string(phototest.JPEG(phototest.Drawing(2000, 200)))))
+	created := s.do(t, upload(pet, "image/jpeg", string(phototest.JPEG(phototest.Drawing(2000, 20)))))
 	created.want(t, http.StatusCreated, "")
 	p := decodePhoto(t, created)
-	want := animalstore.Photo{ID: p.ID, PetID: pet, ContentType: "image/jpeg", Width: 1600, Height: 160, Bytes: p.Bytes, CreatedAt: animalstore.At(s.clock.Now())}
+	want := animalstore.Photo{ID: p.ID, PetID: pet, ContentType: "image/jpeg", Width: 1600, Height: 16, Bytes: p.Bytes, CreatedAt: animalstore.At(s.clock.Now())}
 	path := fmt.Sprint("/v1/photos/", p.ID)
 	if p != want || created.header.Get("Location") != path {
 		t.Errorf("got %+v at %s, want %+v at %s", p, created.header.Get("Location"), want, path)
@@ -63,7 +68,7 @@ func TestPhotos(t *testing.T) {
 	if got := s.do(t, call{path: path}); !bytes.Equal(got.body, created.body) || got.header.Get("Etag") != created.header.Get("Etag") {
 		t.Errorf("got %v, want what the upload returned: %v", got, created)
 	}
-	for rest, size := range map[string]image.Point{"/image": {1600, 160}, "/thumbnail": {320, 32}} {
+	for rest, size := range map[string]image.Point{"/image": {1600, 16}, "/thumbnail": {320, 3}} {
 		got := s.do(t, call{path: path + rest})
 		config, format, err := image.DecodeConfig(bytes.NewReader(got.body))
 		if err != nil || format != "jpeg" || image.Pt(config.Width, config.Height) != size {

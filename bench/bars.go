@@ -42,7 +42,7 @@ var bars = []struct {
 	{"quick", "cursor", "bare", bar{atLeast: 0.5}},
 	{"quick", live + " create1", "base", bar{atLeast: 0.85}},
 	{"quick", "fairness uploads", "", bar{atMost: 150}}, // ms
-	{"quick", "batches", "", bar{atLeast: 20}},
+	{"quick", "batches", "", bar{atLeast: 12}},
 	{"quick", "distant", "alone", bar{atMost: 3}},
 
 	{"growth", "cursor rare name half none one feed end subject", "small", bar{atMost: 1.3}},

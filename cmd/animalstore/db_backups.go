@@ -230,7 +230,7 @@ func listBackups(ctx context.Context, address string, p *terminal.Printer, colum
 		return fmt.Errorf("list the backups in %s: %w", address, err)
 	}
 	if len(found) == 0 && !p.JSON {
-		p.Note("There are no backups in %s.", strings.TrimSuffix(address, "/"))
+		p.Note("No backups found in %s", strings.TrimSuffix(address, "/"))
 	}
 	return terminal.PrintList(p, backupRows(found, of), columns)
 }

@@ -148,7 +148,7 @@ func (s *Server) changeKey(r *request, change func(*animalstore.Key, time.Time) 
 			return animalstore.Errorf(animalstore.LastAdminKey, "this is the last key that can manage keys: give another key the permission admin first")
 		}
 		if k.ID == r.key.ID && s.checkAccess(r.Request, &before) == nil && s.checkAccess(r.Request, k) != nil {
-			return animalstore.Errorf(animalstore.WouldLockOut, "this is the key you are using, and it would no longer work from your address: use another key to do this")
+			return animalstore.Errorf(animalstore.WouldLockOut, "this is the key you are using, and this would end your access: use another key to do this")
 		}
 		return nil
 	})

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"animalstore/internal/db/transfer"
@@ -319,5 +320,50 @@ func TestEndpoints(t *testing.T) {
 		case want != "" && (err != nil || b.client.EndpointURL().Host != want):
 			t.Errorf("%s: got %v, %v, want %s", endpoint, b, err, want)
 		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestBodyIsReleased: net/http may read the body of a request that failed a little longer.
+// The client, which reads the file again for its next attempt, is told when that has ended.
+func TestBodyIsReleased(t *testing.T) {
+	failed := errors.New("connection reset")
+	for name, early := range map[string]struct {
+		response *http.Response
+		err      error
+	}{
+		"an error":          {nil, failed},
+		"an early response": {&http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var released atomic.Bool
+				transport := bodyWaiter{roundTripper(func(r *http.Request) (*http.Response, error) {
+					go func() {
+						time.Sleep(time.Second)
+						released.Store(true)
+						r.Body.Close()
+					}()
+					return early.response, early.err
+				})}
+				r, err := http.NewRequest(http.MethodPut, "http://127.0.0.1/part", strings.NewReader("content"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := transport.RoundTrip(r)
+				if !errors.Is(err, early.err) {
+					t.Errorf("got %v, want %v", err, early.err)
+				}
+				if err == nil {
+					res.Body.Close()
+				}
+				if !released.Load() {
+					t.Error("the request ended while its body was read")
+				}
+			})
+		})
 	}
 }

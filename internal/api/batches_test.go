@@ -67,6 +67,8 @@ func TestRefusedBatch(t *testing.T) {
 		{"an empty name", wrongAt17(`{"name":"","categoryId":7}`), 400, invalid, "pets[17].name "},
 		{"a fraction", wrongAt17(`{"name":"Rex","categoryId":7.5}`), 400, invalid, "pets[17].categoryId "},
 		{"a wrong status", wrongAt17(`{"name":"Rex","categoryId":7,"status":"lost"}`), 400, invalid, "pets[17].status "},
+		{"a wrong value before a wrong type", wrongAt17(`{"name":"","categoryId":7},{"name":1,"categoryId":7}`), 400, invalid, "pets[17].name "},
+		{"a wrong type before a wrong value", wrongAt17(`{"name":1,"categoryId":7},{"name":"","categoryId":7}`), 400, invalid, "pets[17].name "},
 		{"two wrong ones", batchOf(2, `{"name":" ","categoryId":7}`), 400, invalid, "pets[0].name "},
 		{"a bare array", `[` + rex + `]`, 400, malformed, ""},
 		{"a field of a pet given twice", wrongAt17(`{"name":"Rex","categoryId":7,"x":1,"x":1}`), 400, malformed, ""},

@@ -37,12 +37,19 @@ func readNewPet(v jsontext.Value) (animalstore.NewPet, error) {
 	return *pet, err
 }
 
-// DecodeNewPetBatch reads pets to add at once.
+// DecodeNewPetBatch reads pets to add at once. An error is about the first wrong one, even
+// if only its value is wrong and the type of a later one.
 func DecodeNewPetBatch(text []byte) (batch animalstore.NewPetBatch, err error) {
 	err = decodeObject(text, required("pets", &batch.Pets, readNewPets))
+	if err != nil && len(batch.Pets) > 0 {
+		if invalid := batch.Validate(); invalid != nil {
+			err = invalid
+		}
+	}
 	return batch, err
 }
 
+// readNewPets returns the pets before the first with a wrong type, and its error.
 func readNewPets(v jsontext.Value) (pets []animalstore.NewPet, err error) {
 	items, err := readItems(v)
 	if err != nil {
@@ -51,7 +58,7 @@ func readNewPets(v jsontext.Value) (pets []animalstore.NewPet, err error) {
 	for i, item := range items {
 		pet, err := readNewPet(item)
 		if err != nil {
-			return nil, inField("["+strconv.Itoa(i)+"]", err)
+			return pets, inField("["+strconv.Itoa(i)+"]", err)
 		}
 		pets = append(pets, pet)
 	}

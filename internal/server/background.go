@@ -68,7 +68,7 @@ func (s *Server) openLimiter() (clock func() time.Time, err error) {
 func (s *Server) startHub() {
 	s.hub = events.NewHub(s.db, s.cfg.Log)
 	s.hub.PollEvery = cmp.Or(s.cfg.Hooks.EventsEvery, s.hub.PollEvery)
-	s.closers = append(s.closers, runInBackground(s.hub.Run))
+	s.closeInTime("following events", runInBackground(s.hub.Run))
 }
 
 // webhookGrace is how long attempts in progress may take when the server stops.
@@ -105,7 +105,7 @@ func (s *Server) startWebhooks() {
 	})
 	s.hub.OnPoll(worker.Notify)
 	s.stopWebhooks = runInBackground(worker.Run)
-	s.closers = append(s.closers, s.stopWebhooks)
+	s.closeInTime("delivering to webhooks", s.stopWebhooks)
 }
 
 type noopWebhookObserver struct{}

@@ -80,8 +80,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	s.startWebhooks()
 	s.handler = s.newHandler()
 	if !s.cfg.Hooks.NoBackground {
-		stop := runInBackground(s.handler.RunFailures)
-		s.closers = append(s.closers, func() error { return waitUntil(s.deadline(), stop) })
+		s.closeInTime("saving failed requests", runInBackground(s.handler.RunFailures))
 	}
 	s.addMetrics()
 	if err := s.serveOps(); err != nil {

@@ -3,11 +3,12 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
-// A server stops within 20 seconds, even if its database hangs: requests in progress
-// and saving the counters share stopTimeout, and closing the database gets
+// A server stops within 20 seconds, even if its database hangs: requests in progress,
+// the background work and saving the counters share stopTimeout, and closing the database gets
 // closeTimeout.
 const (
 	stopTimeout  = 16 * time.Second
@@ -23,6 +24,16 @@ func (s *Server) deadline() time.Time {
 		s.stopBy = time.Now().Add(stopTimeout)
 	}
 	return s.stopBy
+}
+
+// closeInTime makes Close call stop, and wait for it until the deadline: a read may hang.
+func (s *Server) closeInTime(what string, stop func() error) {
+	s.closers = append(s.closers, func() error {
+		if err := waitUntil(s.deadline(), stop); err != nil {
+			return fmt.Errorf("stop %s: %w", what, err)
+		}
+		return nil
+	})
 }
 
 // stopAndSave stops the background work and saves the counters.

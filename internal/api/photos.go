@@ -17,6 +17,7 @@ import (
 // request, because the body stays in memory until then.
 func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 	r.limitTime(uploadTimeout)
+	allowUpload(w) // also while it waits for its slot
 	end, err := s.uploads.begin(r.Context(), r.key.ID)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// uploadTimeout is how long an upload may take, including its wait for a slot.
+	// uploadTimeout is how long an upload may wait for a slot, and then take to arrive.
 	uploadTimeout = 60 * time.Second
 	// decoderWait is how long an upload that has arrived may wait for its turn to be
 	// decoded. The handler's time begins after that.
@@ -110,16 +110,23 @@ func (u *uploads) process(r *request, header *photo.Header) (*photo.Picture, err
 	return photo.Process(r.Context(), r.body, header)
 }
 
+// allowUpload gives the client as long as an upload may take from now on, instead of what
+// other requests have: the body to arrive and the response to be received.
+func allowUpload(w http.ResponseWriter) {
+	now := time.Now()
+	control := http.NewResponseController(w) // the console passes its deadlines on to the browser's connection
+	control.SetReadDeadline(now.Add(uploadTimeout))
+	control.SetWriteDeadline(now.Add(uploadTimeout + decoderWait + handlerTimeout + partTimeout))
+}
+
 // readUpload reads a picture into the request's body and checks its header. The
 // handler's time begins when all of it has arrived.
 func readUpload(w http.ResponseWriter, r *request) (*photo.Header, error) {
 	if r.ContentLength > animalstore.MaxUpload {
 		return nil, uploadTooLarge()
 	}
+	allowUpload(w)
 	began := time.Now()
-	control := http.NewResponseController(w) // the console passes its deadlines on to the browser's connection
-	control.SetReadDeadline(began.Add(uploadTimeout))
-	control.SetWriteDeadline(began.Add(uploadTimeout + decoderWait + handlerTimeout + partTimeout))
 	contentType, typeErr := uploadType(r.Header)
 	var body bytes.Buffer
 	target := io.Writer(&body)

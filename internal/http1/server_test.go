@@ -136,7 +136,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := make(lines, 100)
 		server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
-		inner := &outOfDescriptors{Pipes: make(testenv.Pipes)}
+		inner := &outOfDescriptors{Pipes: testenv.NewPipes()}
 		l := NewServer(inner, server, anyTarget, slog.New(slog.NewTextHandler(logged, nil)))
 		go l.Serve()
 		defer func() { // also if the test fails
@@ -150,7 +150,7 @@ func TestOutOfDescriptors(t *testing.T) {
 		synctest.Wait() // until Accept waits for the next connection
 		inner.failing.Store(true)
 		_, far := net.Pipe()
-		inner.Pipes <- far // ends the Accept that waits
+		inner.Conns <- far // ends the Accept that waits
 		const outage = 10 * time.Second
 		for start := time.Now(); time.Since(start) < outage; time.Sleep(time.Second + time.Millisecond) {
 			for request, c := range map[string]net.Conn{simpleGet: plain, "GET / HTTP/1.1\r\nHost: a\r\nPragma: no-cache\r\n\r\n": other} {

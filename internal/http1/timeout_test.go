@@ -17,7 +17,7 @@ import (
 // connect starts a server in a synctest bubble and connects to it.
 func connect(t *testing.T, handler http.HandlerFunc) net.Conn {
 	t.Helper()
-	p := make(testenv.Pipes)
+	p := testenv.NewPipes()
 	serve(t, NewServer(p, newServer(handler), anyTarget, discard))
 	client := p.Connect()
 	t.Cleanup(func() { client.Close() })

@@ -16,7 +16,7 @@ import (
 // runInBubble runs a server with the timeouts of the product in a bubble of synctest.
 func runInBubble(t *testing.T, change ...func(*Config)) (*running, testenv.Pipes) {
 	t.Helper()
-	cfg, network := localConfig(t), make(testenv.Pipes)
+	cfg, network := localConfig(t), testenv.NewPipes()
 	cfg.Listener, cfg.Timeouts, cfg.Hooks.NoBackground = network, DefaultTimeouts, true
 	for _, f := range change {
 		f(&cfg)

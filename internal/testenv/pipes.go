@@ -3,11 +3,21 @@ package testenv
 import (
 	"context"
 	"net"
+	"sync"
 	"time"
 )
 
 // Pipes is a listener for net.Pipe connections, whose clock synctest controls.
-type Pipes chan net.Conn
+type Pipes struct {
+	Conns chan net.Conn // that Accept returns
+	close func()
+}
+
+// NewPipes returns a listener without connections.
+func NewPipes() Pipes {
+	conns := make(chan net.Conn)
+	return Pipes{conns, sync.OnceFunc(func() { close(conns) })}
+}
 
 // Dial connects to the listener.
 func (p Pipes) Dial(context.Context, string, string) (net.Conn, error) { return p.Connect(), nil }
@@ -15,13 +25,13 @@ func (p Pipes) Dial(context.Context, string, string) (net.Conn, error) { return 
 // Connect connects to the listener.
 func (p Pipes) Connect() net.Conn {
 	client, far := net.Pipe()
-	p <- far
+	p.Conns <- far
 	return client
 }
 
 // Accept implements [net.Listener].
 func (p Pipes) Accept() (net.Conn, error) {
-	c, ok := <-p
+	c, ok := <-p.Conns
 	if !ok {
 		return nil, net.ErrClosed
 	}
@@ -32,7 +42,7 @@ func (p Pipes) Accept() (net.Conn, error) {
 func (Pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // Close implements [net.Listener].
-func (Pipes) Close() error { return nil }
+func (p Pipes) Close() error { p.close(); return nil }
 
 // SetDeadline ends Accept.
-func (p Pipes) SetDeadline(time.Time) error { close(p); return nil }
+func (p Pipes) SetDeadline(time.Time) error { return p.Close() }

@@ -146,9 +146,6 @@ func receivers(ctx context.Context, q querier) (all []db.Receiver, position, new
 	return all, position, newest, err
 }
 
-// dispatchLock lets one session at a time turn events into deliveries.
-const dispatchLock = 0x414e5354_0002 // "ANST"
-
 const insertDeliveries = `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
 	SELECT $1, id, type, created_at, data, ` + db.SQLDeliveryPending + `, 0, '[]', $4, 0, $4 FROM events WHERE id > $2 AND id <= $3 AND type = ANY ($5) ORDER BY id`
 
@@ -190,8 +187,8 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 // then on it gets only later ones. The caller has locked the webhook. A dispatcher locks
 // no webhook, so the two can't deadlock.
 func dispatchBacklog(ctx context.Context, tx pgx.Tx, webhookID int64) error {
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(dispatchLock)); err != nil {
-		return failed("lock the dispatcher", err)
+	if err := dispatchLock.take(ctx, tx); err != nil {
+		return err
 	}
 	var newest int64 // what others publish from now on is later than this change
 	if err := tx.QueryRow(ctx, "SELECT "+newestEvent).Scan(&newest); err != nil {

@@ -33,12 +33,8 @@ func send(ctx context.Context, tx pgx.Tx, doing string, batch *pgx.Batch) error 
 	return failed(doing, tx.SendBatch(ctx, batch).Close())
 }
 
-// Only one session at a time publishes. The lock ends with the transaction, which is
-// one batch.
-const (
-	publishLock  = 0x414e5354_0001 // "ANST"
-	publishBatch = 1000
-)
+// publishBatch is how many events one transaction publishes.
+const publishBatch = 1000
 
 const eventsWaiting = "SELECT EXISTS (SELECT FROM event_queue), coalesce((SELECT max(id) FROM events), 0)"
 

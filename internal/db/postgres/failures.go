@@ -9,15 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// failuresLock lets one server at a time store or drop failures, so that their ids become
-// visible in order and their number stays exact.
-const failuresLock = 0x414e5354_0002 // "ANST"
-
-func lockFailures(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(failuresLock))
-	return failed("lock failures", err)
-}
-
 const (
 	insertFailures = `INSERT INTO failures (time, request_id, key_id, method, route, path, status, code, message, duration_ms)
 		SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::text[], $10::bigint[])
@@ -41,7 +32,7 @@ func (d *DB) AddFailures(ctx context.Context, failures []animalstore.Failure, li
 		codes, messages = append(codes, string(f.Code)), append(messages, f.Message)
 	}
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if err := lockFailures(ctx, tx); err != nil {
+		if err := failuresLock.take(ctx, tx); err != nil {
 			return err
 		}
 		inserted, err := tx.Exec(ctx, insertFailures, times, requests, keys, methods, routes, paths, statuses, codes, messages, durations)
@@ -121,7 +112,7 @@ func scanFailure(row pgx.Row) (f animalstore.Failure, err error) {
 // DropFailures implements [db.DB].
 func (d *DB) DropFailures(ctx context.Context, before animalstore.Time, max int) (dropped int, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		if err := lockFailures(ctx, tx); err != nil {
+		if err := failuresLock.take(ctx, tx); err != nil {
 			return err
 		}
 		dropped, err = dropFailures(ctx, tx, "DELETE FROM failures WHERE id = ANY (ARRAY(SELECT id FROM failures WHERE time < $1 ORDER BY time LIMIT $2))", before.Milli(), max)

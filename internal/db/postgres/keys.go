@@ -33,16 +33,12 @@ func (d *DB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHas
 	return key, err
 }
 
-// CreateFirstKey implements [db.DB]. The lock on the table lets one caller through at a
-// time. If there are keys it isn't needed, because keys are never deleted.
+// CreateFirstKey implements [db.DB].
 func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (created bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		created = false
-		if exists, err := hasKeys(ctx, tx); exists || err != nil {
+		if err := firstKeyLock.take(ctx, tx); err != nil {
 			return err
-		}
-		if _, err := tx.Exec(ctx, "LOCK TABLE keys IN SHARE ROW EXCLUSIVE MODE"); err != nil {
-			return failed("lock keys", err)
 		}
 		if exists, err := hasKeys(ctx, tx); exists || err != nil {
 			return err

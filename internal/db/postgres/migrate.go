@@ -29,7 +29,6 @@ const (
 	// migration is edited in place, and with each edit the number in this name goes up by
 	// one, so that databases from before the edit are refused.
 	versionTable = "animalstore_version_7"
-	migrateLock  = 0x414e5354 // "ANST"
 	// migrateAttempts is how often, once a second, a program checks whether another
 	// one has finished its migration.
 	migrateAttempts = 600
@@ -80,7 +79,7 @@ func newProvider(pool *sql.DB) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(migrateLock), lock.WithLockTimeout(1, migrateAttempts))
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(int64(migrateLock)), lock.WithLockTimeout(1, migrateAttempts))
 	if err != nil {
 		return nil, err
 	}

@@ -23,16 +23,15 @@ func scanWebhook(row pgx.Row) (animalstore.Webhook, error) {
 	return w, err
 }
 
-// CreateWebhook implements [db.DB]. The lock on the table lets one caller through at a
-// time, so that they don't create too many together.
+// CreateWebhook implements [db.DB].
 func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret string, at animalstore.Time) (animalstore.Webhook, error) {
 	if err := d.publishQueued(ctx); err != nil {
 		return animalstore.Webhook{}, err
 	}
 	var webhook animalstore.Webhook
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		if _, err := tx.Exec(ctx, "LOCK TABLE webhooks IN SHARE ROW EXCLUSIVE MODE"); err != nil {
-			return failed("lock webhooks", err)
+		if err := webhooksLock.take(ctx, tx); err != nil {
+			return err
 		}
 		var count int
 		if err := tx.QueryRow(ctx, "SELECT count(*) FROM webhooks").Scan(&count); err != nil {

@@ -280,6 +280,20 @@ func (s *session) wantRefused(tool, arguments string, code animalstore.Code) ref
 // matches returns an error unless a value matches a schema.
 func matches(t *testing.T, schema any, value []byte) error {
 	t.Helper()
+	compiled, err := compile(t, schema, jsonschema.Draft2020)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled.Validate(instance)
+}
+
+// compile returns an error unless a schema is valid in a draft.
+func compile(t *testing.T, schema any, draft *jsonschema.Draft) (*jsonschema.Schema, error) {
+	t.Helper()
 	encoded, err := json.Marshal(schema)
 	if err != nil {
 		t.Fatal(err)
@@ -289,19 +303,12 @@ func matches(t *testing.T, schema any, value []byte) error {
 		t.Fatal(err)
 	}
 	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(draft)
 	compiler.AssertFormat()
 	if err := compiler.AddResource("schema.json", doc); err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := compiler.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return compiled.Validate(instance)
+	return compiler.Compile("schema.json")
 }
 
 // post sends a message to /mcp. The header names and values alternate.

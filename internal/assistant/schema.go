@@ -102,7 +102,7 @@ func resources() func(name string) object {
 }
 
 // inline replaces references, because not all assistants follow them, and omits what
-// isn't JSON Schema.
+// isn't JSON Schema, because strict ones refuse it.
 func inline(schema any, schemas map[string]any) any {
 	switch schema := schema.(type) {
 	case []any:
@@ -118,7 +118,8 @@ func inline(schema any, schemas map[string]any) any {
 			maps.Copy(all, inline(schemas[name], schemas).(object))
 		}
 		for name, value := range schema {
-			if name != "$ref" && name != "examples" && !strings.HasPrefix(name, "x-") {
+			openAPI := name == "examples" || strings.HasPrefix(name, "x-") || name == "format" && value == "int64"
+			if name != "$ref" && !openAPI {
 				all[name] = inline(value, schemas)
 			}
 		}

@@ -2,6 +2,7 @@ package assistant
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"animalstore"
@@ -75,11 +76,10 @@ func inventory(ctx context.Context, api *client.Client, args *strictjson.Argumen
 // their business, even with an admin key.
 var changePatterns = func() (patterns []string) {
 	for _, t := range animalstore.EventTypes {
-		all := t.Resource() + ".*"
 		if t.Permission() == animalstore.Admin {
 			continue
 		}
-		if len(patterns) == 0 || patterns[len(patterns)-1] != all {
+		if all := t.Resource() + ".*"; !slices.Contains(patterns, all) {
 			patterns = append(patterns, all)
 		}
 		patterns = append(patterns, string(t))

@@ -1,6 +1,8 @@
 // Calls every tool over HTTP. The client validates results against the schemas that the
 // server gives out.
 import assert from "node:assert";
+import { Ajv } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
@@ -12,6 +14,16 @@ const client = new Client({ name: "interop", version: "1.0.0" });
 await client.connect(new StreamableHTTPClientTransport(new URL(url + "/mcp"), { requestInit: { headers } }));
 const { tools } = await client.listTools();
 const called = new Set();
+
+// Editors check schemas with Ajv, some with draft 07 and some with 2020-12.
+const strictly = { strict: true, strictRequired: true, formats: { "date-time": true } };
+for (const tool of tools) {
+  for (const ajv of [new Ajv(strictly), new Ajv2020(strictly)]) {
+    for (const schema of [tool.inputSchema, tool.outputSchema]) {
+      assert.doesNotThrow(() => ajv.compile(schema), tool.name);
+    }
+  }
+}
 
 async function call(name, args = {}) {
   called.add(name);

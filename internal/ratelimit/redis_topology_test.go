@@ -64,6 +64,22 @@ func TestRedisURL(t *testing.T) {
 	}
 }
 
+// TestRedisOptions: the error names the wrong option, unless it may be part of a password.
+func TestRedisOptions(t *testing.T) {
+	for url, option := range map[string]string{
+		"redis://cache?max_retries=3":               `"max_retries"`,
+		"redis://cache?addr=b:6379&Master_set=shop": `"Master_set"`,
+		"redis://cache?db=two":                      `"db"`,
+		"rediss://cache?skip_verify=maybe":          "skip_verify must be",
+		"redis://user:1?hunter2=&x=@cache":          "the only options",
+	} {
+		err := ratelimit.CheckRedisURL(url)
+		if err == nil || !strings.Contains(err.Error(), option) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want an error with %s", url, err, option)
+		}
+	}
+}
+
 // TestCredentials: without the right password, or a certificate that it can verify, a
 // server decides without Redis.
 func TestCredentials(t *testing.T) {

@@ -2,9 +2,12 @@ package ratelimit
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,10 +29,7 @@ func CheckRedisURL(address string) error {
 	return err
 }
 
-var (
-	errRedisURL     = errors.New("not an address like redis://[user:password@]host:port[/database] or rediss://…")
-	errRedisOptions = errors.New("the only options of redis:// are addr, master_set and skip_verify")
-)
+var errRedisURL = errors.New("not an address like redis://[user:password@]host:port[/database] or rediss://…")
 
 // redisOptions are the options that we accept. The library ignores misspelled ones, and
 // its others would change how long a request waits or send a call twice.
@@ -41,18 +41,16 @@ func parseRedisURL(address string) (o rueidis.ClientOption, err error) {
 	if !strings.HasPrefix(address, "redis://") && !strings.HasPrefix(address, "rediss://") {
 		return o, errRedisURL
 	}
-	o, err = rueidis.ParseURL(address)
-	if err != nil {
-		return o, errRedisURL
-	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return o, errRedisURL
 	}
-	for name := range u.Query() {
-		if !slices.Contains(redisOptions, name) {
-			return o, errRedisOptions
-		}
+	if err := checkRedisOptions(u); err != nil {
+		return o, err
+	}
+	o, err = rueidis.ParseURL(address)
+	if err != nil {
+		return o, errRedisURL
 	}
 	if o.TLSConfig != nil {
 		o.TLSConfig.ServerName = "" // verify each server by its own name, not the first one's
@@ -70,4 +68,25 @@ func parseRedisURL(address string) (o rueidis.ClientOption, err error) {
 	o.Sentinel.Dialer, o.Sentinel.TLSConfig = o.Dialer, o.TLSConfig
 	o.Sentinel.Username, o.Sentinel.Password = o.Username, o.Password
 	return o, nil
+}
+
+// checkRedisOptions names an option that is wrong, but not in an address where it may be
+// part of a password with a question mark.
+func checkRedisOptions(u *url.URL) error {
+	options := u.Query()
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		switch {
+		case slices.Contains(redisOptions, name):
+		case strings.Contains(u.RawQuery, "@"):
+			return errors.New("the only options of redis:// are addr, master_set and skip_verify")
+		default:
+			return fmt.Errorf("redis:// has no option %q, only addr, master_set and skip_verify", name)
+		}
+	}
+	if value := options.Get("skip_verify"); value != "" {
+		if _, err := strconv.ParseBool(value); err != nil {
+			return errors.New("the option skip_verify must be true or false")
+		}
+	}
+	return nil
 }

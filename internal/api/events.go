@@ -99,7 +99,8 @@ func (s *Server) readEvents(w http.ResponseWriter, r *request, reader *events.Re
 	}
 	follower := s.followers.add(r)
 	defer follower.unregister()
-	extendDeadlines(w, q.wait+followTimes.Write)
+	// It fails with the response writers of some tests, which have no deadlines.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(q.wait + followTimes.Write))
 	timer := time.NewTimer(q.wait)
 	defer timer.Stop()
 	for scans := 1; ; scans++ {
@@ -154,12 +155,4 @@ func expiredError(err error) error {
 		return err
 	}
 	return animalstore.Errorf(animalstore.EventsExpired, "these events are no longer kept, or the id is from another store: read the lists again, then continue from the newest event (after=%s)", latest)
-}
-
-// extendDeadlines gives a waiting request more time to respond. The response writers of
-// some tests have no deadlines, which is fine.
-func extendDeadlines(w http.ResponseWriter, d time.Duration) {
-	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Time{}) // otherwise net/http would treat the client as gone
-	control.SetWriteDeadline(time.Now().Add(d))
 }

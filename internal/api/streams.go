@@ -48,7 +48,6 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *request, q *eventQuery) 
 	began := time.Now()
 	defer func() { r.waited += time.Since(began) }()
 	st := &stream{server: s, w: w, r: r, control: http.NewResponseController(w), reader: reader, ended: f.ended}
-	st.control.SetReadDeadline(time.Time{}) // otherwise net/http would treat the client as gone
 	if st.begin(start) && st.send(messages) {
 		st.run(more)
 	}

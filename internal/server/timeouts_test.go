@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"net/http"
@@ -49,6 +50,42 @@ func TestSlowClients(t *testing.T) {
 					t.Errorf("the connection was closed after %v, want %v", took, test.want)
 				}
 				client.Close()
+			})
+		})
+	}
+}
+
+// TestWaitingPastTheTimeout: a request for events may wait longer than others may take to
+// arrive, but gets its response in time if the body that it announces never comes.
+func TestWaitingPastTheTimeout(t *testing.T) {
+	for name, test := range map[string]struct {
+		request string
+		want    time.Duration
+	}{
+		"poll":                 {"GET /v1/events?after=latest&wait=30 HTTP/1.1\r\n", 30 * time.Second},
+		"poll with a body":     {"GET /v1/events?after=latest&wait=2 HTTP/1.1\r\nContent-Length: 9\r\n", DefaultTimeouts.Read},
+		"stream with a body":   {"GET /v1/events HTTP/1.1\r\nAccept: text/event-stream\r\nContent-Length: 9\r\n", DefaultTimeouts.Read},
+		"anything with a body": {"GET /v1/pets HTTP/1.1\r\nContent-Length: 9\r\n", DefaultTimeouts.Read},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, network := runInBubble(t)
+				owner, err := s.CreateOwnerKey(t.Context(), "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				client := network.Connect()
+				defer client.Close()
+				client.SetReadDeadline(time.Now().Add(time.Minute))
+				began := time.Now()
+				io.WriteString(client, test.request+"Host: a\r\nAuthorization: Bearer "+owner.Secret+"\r\n\r\n")
+				res, err := http.ReadResponse(bufio.NewReader(client), nil)
+				if err != nil || res.StatusCode != http.StatusOK {
+					t.Fatalf("got %v, %v", res, err)
+				}
+				if took := time.Since(began); took < test.want || took > test.want+time.Second {
+					t.Errorf("got the response after %v, want %v", took, test.want)
+				}
 			})
 		})
 	}

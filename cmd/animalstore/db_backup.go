@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -110,6 +111,16 @@ func dumpFile(file string) string {
 
 // shellQuote quotes an argument for a shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
+
+// shellWord quotes an argument for a shell if it has to be.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return shellQuote(s)
+}
 
 // copyError says why a backup or restore failed, what exists now, and what to do.
 func copyError(ctx context.Context, err error, result string) error {

@@ -74,7 +74,7 @@ func exitCode(err error) int {
 // repeatable is the error of a request that can be repeated with its idempotency key.
 type repeatable struct {
 	error
-	key string // "" if repeating the command is enough
+	key string
 }
 
 func (r repeatable) Unwrap() error { return r.error }
@@ -93,10 +93,11 @@ func (c *connection) callError(ctx context.Context, key string, err error) error
 	if errors.Is(err, client.ErrOutcomeUnknown) {
 		var again repeatable
 		switch {
-		case !errors.As(err, &again):
-			text += ". The change may have been made: check before you retry"
-		case again.key != "":
+		case errors.As(err, new(incompleteImport)):
+		case errors.As(err, &again):
 			text += ". It may have succeeded: to retry safely, repeat the command with --idempotency-key " + again.key
+		default:
+			text += ". The change may have been made: check before you retry"
 		}
 	}
 	return cliError{err, text, code}

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"animalstore"
@@ -14,6 +16,7 @@ import (
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func petsImportCommand(conn *connection) *cobra.Command {
@@ -33,10 +36,10 @@ The whole file is checked first. If a line can't be added, all such lines are
 reported with the reason, and nothing is added. Pets are then added in the order
 of the file, 100 per request, within the limits of the key.
 
-To continue an interrupted import, run it again with the same key within 24
-hours of the first run: no line is added twice. If any pet in the file has
-changed, it is a new import, which adds all of them. --again adds the same file
-once more.`,
+If the import is interrupted, its last line is the command that continues it,
+with the same key, within 24 hours of the first run: no line is added twice. If
+any pet in the file has changed, it is a new import, which adds all of them.
+--again adds the same file once more.`,
 		Example: `  animalstore pets import pets.csv
   animalstore pets export | animalstore pets import --format csv -
   animalstore pets import pets.jsonl --again`,
@@ -51,18 +54,24 @@ once more.`,
 				return reportMistakes(newPrinter(cmd), mistakes)
 			}
 			conn.bulk = true
-			return conn.do(cmd, func(s session) error { return s.importPets(cmd.Context(), pets, again) })
+			err = conn.do(cmd, func(s session) error { return s.importPets(cmd.Context(), pets, &again) })
+			if errors.As(err, new(incompleteImport)) {
+				err = cliError{err, message(err) + howToContinue(cmd, args[0]), exitCode(err)}
+			}
+			return err
 		},
 	}
 	cli.RegisterOneOf(cmd, &format, petfile.Formats, "format", "csv or jsonl (default by the file's name or its first character)")
-	cmd.Flags().StringVar(&again, "again", "", "add the file once more; with the `run` that was interrupted, continue that")
-	cmd.Flags().Lookup("again").NoOptDefVal = newRun
+	cmd.Flags().StringVar(&again, againFlag, "", "add the file once more; with the `run` that was interrupted, continue that")
+	cmd.Flags().Lookup(againFlag).NoOptDefVal = newRun
 	jsonFlag(cmd)
 	return cmd
 }
 
-// newRun is --again without a value.
-const newRun = "new"
+const (
+	againFlag = "again"
+	newRun    = "new" // --again without a value
+)
 
 // importResult is the result of an import in JSON.
 type importResult struct {
@@ -83,21 +92,50 @@ func reportMistakes(p *terminal.Printer, mistakes []petfile.Mistake) error {
 	return errors.Join(fmt.Errorf("%s can't be added: fix and import again", terminal.Count(int64(refused), "line", "lines")), err)
 }
 
-// importPets adds pets and prints the result. again is the value of --again.
-func (s session) importPets(ctx context.Context, pets []animalstore.NewPet, again string) error {
-	if again == newRun {
-		again = rand.Text()[:6]
-		s.Note("Adding the file once more. To continue after an interruption, use --again=%s.", again)
+// incompleteImport is why an import ended early.
+type incompleteImport struct{ error }
+
+func (e incompleteImport) Unwrap() error { return e.error }
+
+// howToContinue ends with the command that continues an import, alone in the last line.
+func howToContinue(cmd *cobra.Command, file string) string {
+	command := []string{shellWord(os.Args[0]), "pets import"}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		switch value := f.Value.String(); {
+		case value == "", f.Name != againFlag && !cli.Given(cmd, f.Name):
+		case f.Value.Type() == "bool" && value == "true":
+			command = append(command, "--"+f.Name)
+		default:
+			command = append(command, "--"+f.Name+"="+shellWord(value))
+		}
+	})
+	same := "the same key"
+	switch {
+	case file == "-":
+		same = "the same key and input"
+	case strings.HasPrefix(file, "-"):
+		command = append(command, "--")
+	}
+	command = append(command, shellWord(file))
+	return fmt.Sprintf("\nTo continue the import, run this with %s, within 24 hours of the first run:\n\n%s", same, strings.Join(command, " "))
+}
+
+// importPets adds pets and prints the result. again is the value of --again, and becomes that
+// of the run.
+func (s session) importPets(ctx context.Context, pets []animalstore.NewPet, again *string) error {
+	if *again == newRun {
+		*again = rand.Text()[:6]
+		s.Note("Adding the file once more. To continue after an interruption, use --again=%s.", *again)
 	}
 	if len(pets) > animalstore.MaxPetBatch {
 		if err := s.noteCost(ctx, len(pets)); err != nil {
-			return err
+			return incompleteImport{err}
 		}
 	}
 	progress := s.line.Progress(int64(len(pets)), "pets")
 	paceNoted := false
 	var before client.PetImport
-	done, err := s.ImportPets(ctx, pets, client.ImportOptions{Salt: again, OnBatch: func(done client.PetImport) {
+	done, err := s.ImportPets(ctx, pets, client.ImportOptions{Salt: *again, OnBatch: func(done client.PetImport) {
 		s.notePace(&paceNoted)
 		progress.Skip(int64(done.Existing - before.Existing))
 		progress.Add(done.Added - before.Added)
@@ -113,8 +151,7 @@ func (s session) importPets(ctx context.Context, pets []animalstore.NewPet, agai
 	}
 	printErr := s.Result(importResult{done.Added, done.Existing, done.Unknown, 0, err == nil}, "%s.", text)
 	if err != nil {
-		s.Note("The import is incomplete. To continue, run it again with the same key within 24 hours of the first run.")
-		err = repeatable{error: err}
+		err = incompleteImport{err}
 	}
 	return errors.Join(err, printErr)
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -134,13 +135,47 @@ func (Files) Open(_ context.Context, path string) (db.Source, error) {
 	return &Snapshot{conn: conn}, nil
 }
 
+// Extent returns the page size of a store's file, and the length that its header says. The
+// length is 0 in WAL mode: the WAL may have a newer header, and SQLite extends a file whose
+// length isn't a whole number of pages, as that of a backup that was used as a store.
+func (Files) Extent(path string) (page, length int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	header := make([]byte, 32)
+	if _, err := f.ReadAt(header, 0); err != nil {
+		return 0, 0, err
+	}
+	page = int64(binary.BigEndian.Uint16(header[16:]))
+	if page == 1 { // doesn't fit
+		page = 1 << 16
+	}
+	if header[18] == 2 {
+		return page, 0, nil
+	}
+	return page, page * int64(binary.BigEndian.Uint32(header[28:])), nil
+}
+
+// RemoveLog removes the empty WAL that reading a file in WAL mode leaves next to it, unless
+// another process uses the file.
+func (Files) RemoveLog(path string) error {
+	conn, err := openConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	err = sqlitex.ExecuteTransient(conn, "SELECT 1 FROM sqlite_schema", nil) // opens the WAL
+	return errors.Join(err, conn.Close())
+}
+
 // Companions returns the names of the files that belong to a store next to its own.
 func (Files) Companions(path string) []string {
 	return []string{path + "-wal", path + "-shm", path + "-journal", path + ".lock"}
 }
 
-// Reserve keeps servers away from a path, until release is called. It refuses one that
-// a server uses.
+// Reserve keeps servers away from a path, until release is called, which leaves no lock file.
+// It refuses a path that a server uses.
 func (Files) Reserve(path string) (release func() error, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
@@ -150,7 +185,7 @@ func (Files) Reserve(path string) (release func() error, err error) {
 	if err != nil {
 		return nil, describeOpenError(path, err)
 	}
-	return lock.Close, nil
+	return func() error { return lock.remove(path + ".lock") }, nil
 }
 
 // RenewID gives a restored store a new id, so that its backups don't replace those of the

@@ -63,6 +63,11 @@ func (l *serverLock) Close() error {
 	return errors.Join(errs...)
 }
 
+// remove is Close, and removes the lock file.
+func (l *serverLock) remove(path string) error {
+	return errors.Join(os.Remove(path), l.Close()) // while nobody else can have it
+}
+
 func lockNamed(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, os.ErrPermission) {
@@ -75,7 +80,21 @@ func lockNamed(path string) (*os.File, error) {
 		f.Close()
 		return nil, err
 	}
+	if !isNamed(f) { // removed before it was locked
+		f.Close()
+		return lockNamed(path)
+	}
 	return f, nil
+}
+
+// isNamed reports whether an open file still has its name.
+func isNamed(f *os.File) bool {
+	opened, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(f.Name())
+	return err == nil && os.SameFile(opened, named)
 }
 
 func tryLock(f *os.File, how int) error {

@@ -48,4 +48,11 @@ func lockPath(path string) (*serverLock, error) { return lockServer(path) }
 
 func (l *serverLock) Close() error { return l.named.Close() }
 
+// remove is Close, and removes the lock file unless another process has opened it.
+func (l *serverLock) remove(path string) error {
+	err := l.Close()
+	os.Remove(path)
+	return err
+}
+
 func refuseAlias(string) error { return nil }

@@ -20,11 +20,18 @@ type Files interface {
 	// Open opens a store to check it.
 	Open(ctx context.Context, path string) (db.Source, error)
 
+	// Extent returns the page size of a store's file, and the length that its header says, or
+	// 0 if it doesn't know the length.
+	Extent(path string) (page, length int64, err error)
+
 	// Companions returns the names of the other files that belong to a store.
 	Companions(path string) []string
 
-	// Reserve keeps servers away from a path until release is called. It fails if a
-	// server is using the path.
+	// RemoveLog removes the empty log that reading a store can create, if nobody uses it.
+	RemoveLog(path string) error
+
+	// Reserve keeps servers away from a path until release is called, which leaves no
+	// files there. It fails if a server is using the path.
 	Reserve(path string) (release func() error, err error)
 }
 

@@ -49,6 +49,7 @@ type Download struct {
 func Restore(ctx context.Context, engine Files, r Restoration, progress CopyProgress) (copied Copied, err error) {
 	sealed := false
 	if r.From == nil { // before anything is created
+		defer removeNewLog(engine, r.Backup)()
 		if sealed, err = checkBackup(ctx, engine, r.Backup); err != nil {
 			return Copied{}, err
 		}
@@ -68,6 +69,8 @@ func Restore(ctx context.Context, engine Files, r Restoration, progress CopyProg
 		}
 		defer f.close()
 		r.Backup = f.path + partialSuffix
+		removeCompanions(engine, r.Backup)
+		defer removeCompanions(engine, r.Backup)
 		if sealed, err = checkBackup(ctx, engine, r.Backup); err == nil && !sealed {
 			err = ErrUnsealed
 		}
@@ -93,22 +96,29 @@ func checkBackup(ctx context.Context, engine Files, path string) (sealed bool, e
 	if err != nil {
 		return sealed, err
 	}
-	return sealed, source.Close()
+	if err := source.Close(); err != nil || sealed {
+		return sealed, err
+	}
+	return false, checkLength(engine, path)
 }
 
 // refuseOccupied fails if there is a store at the path of a new one, or its log, which would
 // be taken for the new store's.
 func refuseOccupied(engine Files, store string) error {
-	occupied := new(OccupiedError)
-	for _, name := range append([]string{store}, engine.Companions(store)...) {
-		if _, err := os.Lstat(name); err == nil && !strings.HasSuffix(name, ".lock") {
-			occupied.Files = append(occupied.Files, name)
-		}
-	}
-	if len(occupied.Files) > 0 {
-		return occupied
+	if files := existing(append([]string{store}, engine.Companions(store)...)); len(files) > 0 {
+		return &OccupiedError{files}
 	}
 	return nil
+}
+
+// existing returns which of these files exist, except locks: servers leave theirs.
+func existing(names []string) (found []string) {
+	for _, name := range names {
+		if _, err := os.Lstat(name); err == nil && !strings.HasSuffix(name, ".lock") {
+			found = append(found, name)
+		}
+	}
+	return found
 }
 
 // fetch downloads the backup into a new file, which the caller has to close. It never gets
@@ -156,6 +166,19 @@ func (m *meter) Read(p []byte) (int, error) {
 	m.n += int64(n)
 	m.show(m.n)
 	return n, err
+}
+
+// removeNewLog returns a function that removes a store's log if there was none before.
+func removeNewLog(engine Files, path string) func() {
+	path, err := filepath.EvalSymlinks(path) // the log is next to the file, not next to the link
+	if err != nil || len(existing(engine.Companions(path))) > 0 {
+		return func() {}
+	}
+	return func() {
+		if len(existing(engine.Companions(path))) > 0 {
+			engine.RemoveLog(path) // if it fails, nothing but an empty file is left
+		}
+	}
 }
 
 func removeCompanions(engine Files, path string) {

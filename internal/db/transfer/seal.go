@@ -19,7 +19,7 @@ const sealPrefix = "\nanimalstore backup, sha256 "
 const sealSize = len(sealPrefix) + 2*sha256.Size + len("\n")
 
 // ErrBroken means that a backup isn't the one that was made.
-var ErrBroken = errors.New("the backup is damaged: its checksum differs; restore another one")
+var ErrBroken = errors.New("the backup is damaged: its checksum or its length is wrong; restore another one")
 
 // seal appends the seal to a complete file.
 func seal(f *os.File) error {
@@ -75,4 +75,31 @@ func sealOf(f *os.File, size int64) ([]byte, error) {
 		return nil, err
 	}
 	return fmt.Appendf(nil, "%s%s\n", sealPrefix, hex.EncodeToString(hash.Sum(nil))), nil
+}
+
+// checkLength returns ErrBroken if a file without a seal has more than its pages: something
+// was appended, or it had a seal that was cut off.
+func checkLength(engine Files, path string) error {
+	page, length, err := engine.Extent(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	rest := make([]byte, len(sealPrefix))
+	n, err := f.ReadAt(rest, length)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if info.Size()%page != 0 || string(rest[:n]) == sealPrefix {
+		return fmt.Errorf("%s: %w", path, ErrBroken)
+	}
+	return nil
 }

@@ -113,7 +113,8 @@ func (c *Client) RetryDelivery(ctx context.Context, webhookID, id int64, options
 }
 
 // RetryDeliveries makes all deliveries to a webhook that match due at once, and returns how
-// many. With a state, repeating a call that failed continues it.
+// many. Very many take several requests. If it gives up before the last of them, the error
+// wraps [ErrOutcomeUnknown], and repeating the call within ten minutes continues it.
 func (c *Client) RetryDeliveries(ctx context.Context, webhookID int64, which animalstore.DeliveryRetry, options ...CallOption) (int, error) {
 	k := &call{operation: "retryDeliveries", method: http.MethodPost, path: webhookPath(webhookID) + "/deliveries/retry", body: which, accepted: true}
 	retried, err := send(ctx, c, k, options, func(r *animalstore.RetriedDeliveries) bool { return r.Deliveries >= 0 })

@@ -1,11 +1,14 @@
 package client_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"animalstore"
+	"animalstore/client"
 	"animalstore/client/clienttest"
 )
 
@@ -27,4 +30,21 @@ func TestWebhookComesBack(t *testing.T) {
 	if err != nil || rotated.Webhook != want || rotated.Secret == made.Secret || !strings.HasPrefix(rotated.Secret, "whsec_") {
 		t.Errorf("got %+v, %v, want %+v and another secret", rotated.Webhook, err, want)
 	}
+}
+
+// TestRetryOfVeryMany: a call that needs several requests continues until all deliveries
+// are due. If it gives up before that, some of them are.
+func TestRetryOfVeryMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := animalstore.DeliveryRetry{State: animalstore.DeliveryFailed}
+		unfinished := apiError(503, animalstore.Unavailable, "Retry-After", "1")
+		c, s := scriptedClient(t, []reply{unfinished, unfinished, response(202, `{"deliveries":1200}`)})
+		if n, err := c.RetryDeliveries(t.Context(), 1, failed); err != nil || n != 1200 || len(s.sent) != 3 {
+			t.Errorf("got %d, %v after %d requests, want 1200 after 3", n, err, len(s.sent))
+		}
+		c, _ = scriptedClient(t, []reply{unfinished})
+		if n, err := c.RetryDeliveries(t.Context(), 1, failed); !errors.Is(err, client.ErrOutcomeUnknown) {
+			t.Errorf("got %d, %v, want ErrOutcomeUnknown", n, err)
+		}
+	})
 }

@@ -81,6 +81,7 @@ type Server struct {
 	router     *router
 	cache      *cache
 	uploads    *uploads
+	retries    unfinishedRetries
 	pages      *pages.Pages
 	draining   atomic.Bool
 	drainBegun chan struct{} // closed when draining begins
@@ -123,6 +124,7 @@ func New(c Config) *Server {
 		router:     newRouter(routes),
 		cache:      newCache(),
 		uploads:    newUploads(),
+		retries:    unfinishedRetries{of: map[int64]unfinishedRetry{}},
 		drainBegun: make(chan struct{}),
 
 		failures:        newFailureLog(c.DB),

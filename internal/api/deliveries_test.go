@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -66,5 +67,82 @@ func TestRetryDeliveries(t *testing.T) {
 		if want := fmt.Sprintf(`{"deliveries":%d}`, want); strings.TrimSpace(string(got.body)) != want {
 			t.Errorf("%s: got %s, want %s", body, got.body, want)
 		}
+	}
+}
+
+// addFailedPings adds deliveries to a webhook that failed, and returns a function that
+// makes another one fail.
+func (s *service) addFailedPings(t *testing.T, webhookID int64, n int) (failAnother func()) {
+	t.Helper()
+	now, status := animalstore.At(s.clock.Now()), 500
+	lease := animalstore.At(now.Add(time.Hour))
+	for range n + 1 {
+		if _, err := s.db.DB.PingWebhook(t.Context(), webhookID, animalstore.WebhookPing, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	due, err := s.db.DB.ClaimDeliveries(t.Context(), now, lease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish := func() {
+		t.Helper()
+		result := due[0].Result(animalstore.Attempt{Time: now, Status: &status}, 0, 0)
+		next, _, err := s.db.DB.FinishDelivery(t.Context(), result, now, lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if due = due[1:]; next != nil {
+			due = append(due, *next)
+		}
+	}
+	for len(due) > 1 {
+		finish()
+	}
+	return finish
+}
+
+// TestRetryOutOfTime: a request that runs out of time says how many deliveries are due.
+// Repeated soon, it continues, and its response counts all of them.
+func TestRetryOutOfTime(t *testing.T) {
+	s := start(t)
+	steps := 0 // transactions of a request: the second fails
+	s.db.arm("RetryDeliveries", func(context.Context) error {
+		if steps++; steps == 2 {
+			return context.DeadlineExceeded
+		}
+		return nil
+	})
+	const all = db.MaxRetried + 2
+	for _, body := range []string{`{"state":"failed"}`, `{"since":"2026-11-15T00:00:00.000Z"}`} {
+		webhook := s.addWebhook(t)
+		failAnother := s.addFailedPings(t, webhook.ID, all-1)
+		retry := func(firstStep int) response {
+			steps = firstStep
+			return s.do(t, call{method: "POST", path: fmt.Sprintf("/v1/webhooks/%d/deliveries/retry", webhook.ID), key: s.admin, body: body})
+		}
+		wantRetried := func(when string, got response, deliveries, lastStep int) {
+			t.Helper()
+			if n := read[animalstore.RetriedDeliveries](t, got, http.StatusAccepted).Deliveries; n != deliveries || steps != lastStep {
+				t.Errorf("%s, %s: got %d deliveries, step %d, want %d, step %d", body, when, n, steps, deliveries, lastStep)
+			}
+		}
+		wantRefused := func() {
+			t.Helper()
+			refused := retry(0)
+			refused.want(t, http.StatusServiceUnavailable, animalstore.Unavailable)
+			refused.wantMessage(t, "500 deliveries are due")
+		}
+		wantRefused()
+		failAnother()
+		wantRetried("repeated", retry(2), all, 3)
+		if strings.Contains(body, "failed") { // what is due doesn't match any more
+			wantRetried("a new request", retry(2), 0, 3)
+			continue
+		}
+		wantRetried("a new request", retry(2), all, 4)
+		wantRefused()
+		s.clock.advance(time.Hour)
+		wantRetried("an hour later", retry(2), all, 4)
 	}
 }

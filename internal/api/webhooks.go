@@ -206,27 +206,6 @@ func (s *Server) retryDelivery(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusAccepted, delivery)
 }
 
-// retryDeliveries serves POST /v1/webhooks/{webhookId}/deliveries/retry.
-func (s *Server) retryDeliveries(w http.ResponseWriter, r *request) error {
-	which, err := decode(r, strictjson.DecodeDeliveryRetry)
-	if err != nil {
-		return err
-	}
-	now := animalstore.At(s.now())
-	if err := which.Validate(now); err != nil {
-		return err
-	}
-	id, err := webhookKind.pathID(r)
-	if err != nil {
-		return err
-	}
-	retried, err := db.RetryAll(r.Context(), s.db, db.RetryQuery{WebhookID: id, DeliveryRetry: which}, now)
-	if err != nil {
-		return webhookKind.notFound(err)
-	}
-	return writeJSON(w, http.StatusAccepted, animalstore.RetriedDeliveries{Deliveries: retried})
-}
-
 // webhookTag is the ETag of a webhook. It leaves out what every delivery changes.
 func webhookTag(w animalstore.Webhook) string { return etagOf(encode(w.Settings())) }
 

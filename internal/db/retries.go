@@ -24,13 +24,17 @@ type RetryQuery struct {
 }
 
 // RetryAll makes all matching deliveries due at once, newest first, and returns how many
-// there were. After an error, some of them are due.
-func RetryAll(ctx context.Context, d Webhooks, q RetryQuery, at animalstore.Time) (retried int, err error) {
+// there were. After an error, those that it counted are due, and before is where to
+// continue.
+func RetryAll(ctx context.Context, d Webhooks, q RetryQuery, at animalstore.Time) (retried int, before int64, err error) {
 	for {
 		n, next, err := d.RetryDeliveries(ctx, q, at)
+		if err != nil {
+			return retried, q.Before, err
+		}
 		retried += n
-		if err != nil || next == 0 {
-			return retried, err
+		if next == 0 {
+			return retried, 0, nil
 		}
 		q.Before = next
 	}

@@ -122,7 +122,7 @@ func deliveriesAreRetried(t *testing.T, d db.DB) {
 	now := after(3 * time.Hour)
 	retry := func(match animalstore.DeliveryRetry, want int) {
 		t.Helper()
-		if n, err := db.RetryAll(t.Context(), d, db.RetryQuery{WebhookID: webhook.ID, DeliveryRetry: match}, now); err != nil || n != want {
+		if n, _, err := db.RetryAll(t.Context(), d, db.RetryQuery{WebhookID: webhook.ID, DeliveryRetry: match}, now); err != nil || n != want {
 			t.Errorf("%+v: %d are due, %v, want %d", match, n, err, want)
 		}
 	}
@@ -208,7 +208,7 @@ func retriesDuringAttempts(t *testing.T, d db.DB) {
 					t.Fatal(err)
 				}
 			}
-		} else if n, err := db.RetryAll(t.Context(), d, db.RetryQuery{WebhookID: webhook.ID, DeliveryRetry: animalstore.DeliveryRetry{Since: noon}}, now); err != nil || n != 2 {
+		} else if n, _, err := db.RetryAll(t.Context(), d, db.RetryQuery{WebhookID: webhook.ID, DeliveryRetry: animalstore.DeliveryRetry{Since: noon}}, now); err != nil || n != 2 {
 			t.Fatalf("round %d: retried %d, %v, want 2", round, n, err)
 		}
 		for _, one := range due {

@@ -85,7 +85,7 @@ func absentWebhooks(t *testing.T, d db.DB, id int64) {
 	_, deliveries := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: id, Limit: 10})
 	_, delivery := d.Delivery(t.Context(), id, 1)
 	_, retry := d.RetryDelivery(t.Context(), id, 1, noon)
-	_, retryAll := db.RetryAll(t.Context(), d, db.RetryQuery{WebhookID: id, DeliveryRetry: animalstore.DeliveryRetry{Since: noon}}, noon)
+	_, _, retryAll := db.RetryAll(t.Context(), d, db.RetryQuery{WebhookID: id, DeliveryRetry: animalstore.DeliveryRetry{Since: noon}}, noon)
 	for i, err := range []error{webhook, update, rotate, ping, deliveries, delivery, retry, retryAll, d.DeleteWebhook(t.Context(), id, nothing)} {
 		if !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("absent webhook, operation %d: got %v, want ErrNotFound", i, err)

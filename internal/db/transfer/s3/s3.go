@@ -339,5 +339,6 @@ func (b *Bucket) explain(err error) error {
 	case failed.Code == minio.NoSuchKey:
 		return fmt.Errorf("%s%s %w", scheme, path.Join(b.Bucket, failed.Key), ErrNotFound)
 	}
-	return fmt.Errorf("%s responded %d %s: %w", b.client.EndpointURL().Host, failed.StatusCode, failed.Code, err)
+	failed.Message = strings.TrimSuffix(failed.Error(), ".") // a sentence may follow
+	return fmt.Errorf("%s responded %d %s: %w", b.client.EndpointURL().Host, failed.StatusCode, failed.Code, failed)
 }

@@ -185,6 +185,20 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestRefusal: the error ends like others, without the full stop of the service's message, so
+// that a sentence can follow it.
+func TestRefusal(t *testing.T) {
+	s := s3test.Start(t)
+	s.Fail = func(w http.ResponseWriter, _ *http.Request) bool {
+		s3test.Respond(w, http.StatusForbidden, "AccessDenied")
+		return true
+	}
+	_, err := openBucket(t, s, "shop").List(t.Context())
+	if err == nil || !strings.HasSuffix(err.Error(), " responded 403 AccessDenied: Of the stand-in") {
+		t.Errorf("got %v, want the code and the message", err)
+	}
+}
+
 // TestDownloadFails: a download that is cut or stalls in the middle ends with an error.
 func TestDownloadFails(t *testing.T) {
 	testenv.Slow(t)

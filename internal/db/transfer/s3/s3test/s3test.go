@@ -108,7 +108,7 @@ func (s *Server) Unfinished() (keys []string) {
 func Respond(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>of the stand-in</Message></Error>", code)
+	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>Of the stand-in.</Message></Error>", code)
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

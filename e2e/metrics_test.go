@@ -204,23 +204,17 @@ func TestMetricsAreExplained(t *testing.T) {
 	}
 }
 
-// TestAlertRules: each alert has a section in the guide, and passes its tests.
+// TestAlertRules: each alert passes its tests. TestRunbooks checks that the guide explains it.
 func TestAlertRules(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
-	rules, guide := string(mustRead(t, rulesFile)), string(mustRead(t, "../docs/operations.md"))
+	rules := string(mustRead(t, rulesFile))
 	wantKnown(t, existingMetrics(t), rulesFile, regexp.MustCompile(`(?m)^#.*`).ReplaceAllString(rules, ""))
 	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(rules, -1)
 	if len(alerts) < 5 {
 		t.Fatalf("got %d alerts, want all", len(alerts))
 	}
 	for _, m := range alerts {
-		if !strings.Contains(rules, "runbook: docs/operations.md#alert-"+strings.ToLower(m[1])+"\n") {
-			t.Errorf("%s doesn't say where to find help", m[1])
-		}
-		if !strings.Contains(guide, "\n### Alert "+m[1]+"\n") {
-			t.Errorf("the guide doesn't say what to do about %s", m[1])
-		}
 		if !strings.Contains(string(mustRead(t, "../packaging/prometheus/animalstore.rules.test.yml")), "alertname: "+m[1]+"\n") {
 			t.Errorf("no test makes %s fire", m[1])
 		}

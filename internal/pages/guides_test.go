@@ -2,6 +2,7 @@ package pages
 
 import (
 	"io/fs"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -113,5 +114,30 @@ func TestCodesHaveSections(t *testing.T) {
 		if section := `id="` + strings.ReplaceAll(string(code), "_", "-") + `"`; !strings.Contains(guide, section) {
 			t.Errorf("got no section %s in docs/callers.md", section)
 		}
+	}
+}
+
+// TestRunbooks: every alert links to what a server shows about it.
+func TestRunbooks(t *testing.T) {
+	rules, err := os.ReadFile("../../packaging/prometheus/animalstore.rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPages(animalstore.Production, "")
+	alerts := strings.Split(string(rules), "- alert: ")[1:]
+	for _, alert := range alerts {
+		name, _, _ := strings.Cut(alert, "\n")
+		link := regexp.MustCompile(`runbook_url: https://pets\.example(/\S+)#(\S+)`).FindStringSubmatch(alert)
+		if link == nil || !p.Has(link[1]) {
+			t.Errorf("%s: got the link %q, want one to a page", name, link)
+			continue
+		}
+		html := body(t, fetchPage(p, "GET", link[1], nil))
+		if !strings.Contains(html, `<h3 id="`+link[2]+`">Alert `+name+" ") {
+			t.Errorf("%s: there is no section %s with its name", name, link[2])
+		}
+	}
+	if len(alerts) < 5 {
+		t.Errorf("got %d alerts, want all", len(alerts))
 	}
 }

@@ -132,7 +132,7 @@ func (s *Server) startBackups(ctx context.Context) (err error) {
 		return err
 	}
 	if s.metrics != nil && s.cfg.Backups.Dir != "" {
-		s.metrics.AddFigures(func() []metrics.Figure { return backupFigures(s.backups.Last()) })
+		s.metrics.AddFigures(func() []metrics.Figure { return backupFigures(s.backups.Last(), s.backups.Every) })
 	}
 	if s.metrics != nil && s.cfg.Backups.To != nil {
 		s.metrics.AddFigures(func() []metrics.Figure { return remoteBackupFigures(s.backups.Remote()) })

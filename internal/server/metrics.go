@@ -135,8 +135,11 @@ func (s *Server) petFigures() []metrics.Figure {
 }
 
 // backupFigures are metrics about the backups in a directory.
-func backupFigures(last animalstore.Backup) []metrics.Figure {
+func backupFigures(last animalstore.Backup, every time.Duration) []metrics.Figure {
+	interval := gauge("animalstore_backup_interval_seconds", "How long after a backup the next one is due.", 0)
+	interval.Value = every.Seconds()
 	return []metrics.Figure{
+		interval,
 		gauge("animalstore_backup_last_success_timestamp_seconds", "When the newest backup began, in Unix time; 0 if there is none.", unixOrZero(last.At)),
 		gauge("animalstore_backup_last_size_bytes", "Size of the newest backup.", last.SizeBytes),
 		counter("animalstore_backup_failures_total", "Backups that failed since the server started.", last.Failures),

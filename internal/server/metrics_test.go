@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db/transfer"
 	"animalstore/internal/testenv"
 )
 
@@ -103,4 +104,15 @@ func TestPetFigures(t *testing.T) {
 	scrape(`animalstore_pets{status="available"} 2`, none, sold, "animalstore_inventory_counts_total 1")
 	now = now.Add(time.Second)
 	scrape(`animalstore_pets{status="available"} 3`, none, sold, "animalstore_inventory_counts_total 2")
+}
+
+// TestBackupMetrics: the metrics say when the newest backup began and when the next is due.
+func TestBackupMetrics(t *testing.T) {
+	cfg := localConfig(t)
+	cfg.OpsListen = "127.0.0.1:0"
+	cfg.Backups = transfer.Schedule{Dir: t.TempDir(), Every: 90 * time.Minute, Keep: 1}
+	cfg.Hooks.Now = func() time.Time { return time.Unix(1_700_000_000, 0) }
+	s := run(t, cfg)
+	want := []string{"animalstore_backup_interval_seconds 5400", "animalstore_backup_last_success_timestamp_seconds 1.7e+09", "animalstore_backup_failures_total 0"}
+	testenv.Eventually(t, fmt.Sprintf("the metrics have %q", want), func() bool { return missingMetrics(s.Server, want...) == nil })
 }

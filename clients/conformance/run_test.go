@@ -196,7 +196,30 @@ func (s step) check(at string, o *outcome, got any) (wrong []string) {
 	if _, ok := want["error"]; !ok {
 		want["error"] = nil // success, unless the scenario wants an error
 	}
-	return match(at+" ("+s.Call+")", want, got)
+	at += " (" + s.Call + ")"
+	return append(match(at, want, got), checkAttempts(at, asObject(got))...)
+}
+
+// checkAttempts checks that an error of a client that counts attempts has the right number:
+// that of the call, or of the wait that it is the reason for.
+func checkAttempts(at string, reply map[string]any) (wrong []string) {
+	if meta := asObject(reply["meta"]); meta != nil {
+		wrong = matchAttempts(at+".error", meta["attempts"], reply["error"])
+	}
+	waits, _ := reply["waits"].([]any)
+	for i := range waits {
+		wait := asObject(waits[i])
+		wrong = append(wrong, matchAttempts(fmt.Sprintf("%s.waits[%d].reason", at, i), wait["attempt"], wait["reason"])...)
+	}
+	return wrong
+}
+
+func matchAttempts(at string, want, err any) []string {
+	got, counts := asObject(err)["attempts"]
+	if !counts {
+		return nil
+	}
+	return match(at+".attempts", want, got)
 }
 
 func asObject(value any) map[string]any {

@@ -208,6 +208,8 @@ def describe(e: BaseException) -> dict[str, Any]:
     if operation := getattr(e, "operation", ""):
         described["operation"] = camel(operation)
         described["text"] = text.replace(operation, camel(operation))
+    if isinstance(e, a.AnimalStoreError):
+        described["attempts"] = e.attempts
     if isinstance(e, a.RateLimitError):
         described["reset"] = int(e.reset.timestamp()) if e.reset else None
         described["retryAfter"] = e.retry_after * 1000

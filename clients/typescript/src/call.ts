@@ -48,12 +48,18 @@ export interface Prepared<T> extends Call<T>, Origin {
   options: CallOptions;
 }
 
-/** The result of a call. */
-export interface Outcome<T> {
+/** The result of an attempt that succeeded. */
+export interface Success<T> {
   value: T;
   /** For a list, the path of the next page; "" after the last. */
   next: string;
   requestId: string;
+}
+
+/** The result of a call. */
+export interface Outcome<T> extends Success<T> {
+  /** The number of attempts. */
+  attempts: number;
 }
 
 /** Why an attempt failed, and what that means for a retry. */

@@ -84,15 +84,16 @@ export class Client {
     const call = { operation: "findPet", method: "GET", path: path`/pets?id=${petId}&limit=100`, check: arrayOf(isPet) } as const;
     const request = "GET " + this.baseURL + call.path;
     let requestId = "";
+    let attempts = 0;
     // The list refuses other ids, which no pet has.
     if (!(petId <= 0)) {
       const { value, ...response } = await this.#transport.do(call, options);
       if (value[0]) {
         return value[0];
       }
-      requestId = response.requestId;
+      ({ requestId, attempts } = response);
     }
-    throw new ServiceError(`there is no pet with id ${petId}`, { ...call, request }, { code: "pet_not_found", status: 404, requestId });
+    throw new ServiceError(`there is no pet with id ${petId}`, { ...call, request, attempts }, { code: "pet_not_found", status: 404, requestId });
   }
 
   /** Adds a pet. It is added only once, even if the call is retried: see `idempotencyKey`. */

@@ -4,6 +4,8 @@ export interface Origin {
   operation: string;
   /** Its HTTP method and full URL. */
   request?: string;
+  /** The number of attempts before it. */
+  attempts?: number;
 }
 
 // Every class sets its name explicitly, because minifiers rename classes.
@@ -19,7 +21,7 @@ export class AnimalStoreError extends Error {
   /** Its HTTP method and full URL; "" if there was no request. */
   readonly request: string;
   /** The number of attempts before this error. */
-  attempts = 0;
+  attempts: number;
   /**
    * Whether a change was sent but its response was lost, so that it may or may not have
    * been made. A change that failed without this was not made.
@@ -31,6 +33,7 @@ export class AnimalStoreError extends Error {
     super(message, options);
     this.operation = origin.operation;
     this.request = origin.request ?? "";
+    this.attempts = origin.attempts ?? 0;
   }
 
   override toString(): string {

@@ -37,13 +37,13 @@ export async function* follow(transport: Transport, q: EventsQuery, options: Cal
       if (clock() < pollUntil) {
         const page = { ...query, after: position || query.after, limit: maxPageSize, wait: pollWait };
         const call = { ...eventsCall(operation, page), endless: true, wait: pollWait * 1000 };
-        const { value, next } = await transport.do(call, options, scope);
-        yield* value;
-        position = String(nextId(transport, call, next));
+        const events = await transport.do(call, options, scope);
+        yield* events.value;
+        position = String(nextId(transport, call, events));
         continue;
       }
       const call: Call<EventStream | undefined> = { operation, method: "GET", path: withQuery("/events", query), endless: true, stream: position };
-      const { value: stream } = await transport.do(call, options, scope);
+      const { value: stream, attempts } = await transport.do(call, options, scope);
       if (stream) {
         try {
           for await (const block of blocksOf(stream)) {
@@ -62,7 +62,7 @@ export async function* follow(transport: Transport, q: EventsQuery, options: Cal
           }
         } catch (error) {
           if (scope.signal.aborted) {
-            throw scope.error({ operation, request: "GET " + transport.base.href + call.path });
+            throw scope.error({ operation, attempts, request: "GET " + transport.base.href + call.path });
           }
         } finally {
           stream.time.close();
@@ -71,7 +71,7 @@ export async function* follow(transport: Transport, q: EventsQuery, options: Cal
       if (!stream || stream.time.timedOut) {
         pollUntil = clock() + pollPeriod;
       } else {
-        await transport.pauseStream(call, scope, retry, ++breaks);
+        await transport.pauseStream(call, scope, retry, ++breaks, attempts);
       }
     }
   } finally {

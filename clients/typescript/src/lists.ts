@@ -1,4 +1,4 @@
-import type { Call } from "./call.js";
+import type { Call, Outcome } from "./call.js";
 import { isEvent } from "./checks.js";
 import { AnimalStoreError, InvalidArgumentError } from "./errors.js";
 import { paramOf } from "./headers.js";
@@ -15,11 +15,11 @@ export const maxPageSize = 100;
  * Iterates over the entries of all pages. follow returns the path of the page after one,
  * "" after the last, or an error that comes after the page's entries.
  */
-async function* pages<T>(transport: Transport, call: Call<T[]>, options: CallOptions, scope: Scope, follow: (next: string, at: string) => string | Error): AsyncGenerator<T, void, undefined> {
+async function* pages<T>(transport: Transport, call: Call<T[]>, options: CallOptions, scope: Scope, follow: (next: string, at: string, attempts: number) => string | Error): AsyncGenerator<T, void, undefined> {
   let page = options;
   for (let at = call.path; at !== ""; ) {
-    const { value, next } = await transport.do({ ...call, path: at }, page, scope);
-    const following = follow(next, at);
+    const { value, next, attempts } = await transport.do({ ...call, path: at }, page, scope);
+    const following = follow(next, at, attempts);
     yield* value;
     if (following instanceof Error) {
       throw following;
@@ -59,9 +59,9 @@ export async function* list<T>(transport: Transport, { operation, path, query, f
   const call: Call<T[]> = { operation, method: "GET", path: withQuery(path, values), page: true, check: arrayOf(check) };
   const scope = new Scope(options);
   try {
-    yield* pages(transport, call, options, scope, (next, at) => {
+    yield* pages(transport, call, options, scope, (next, at, attempts) => {
       if (next === at) {
-        throw brokenLink(transport, call, "the list's link to the next page leads to the same page");
+        throw brokenLink(transport, call, attempts, "the list's link to the next page leads to the same page");
       }
       return options.onePage ? "" : next;
     });
@@ -75,8 +75,8 @@ export function arrayOf<T>(check: (value: any) => value is T) {
   return (value: any): value is T[] => Array.isArray(value) && value.every(check);
 }
 
-function brokenLink(transport: Transport, { operation, path }: Call<unknown>, message: string): AnimalStoreError {
-  return new AnimalStoreError(message, { operation, request: "GET " + transport.base.href + path });
+function brokenLink(transport: Transport, { operation, path }: Call<unknown>, attempts: number, message: string): AnimalStoreError {
+  return new AnimalStoreError(message, { operation, attempts, request: "GET " + transport.base.href + path });
 }
 
 /** The parameters of a request for events. */
@@ -111,9 +111,9 @@ export async function* listEvents(transport: Transport, q: EventsQuery, options:
       query.after = await latestId(transport, operation, options, scope);
     }
     const call = eventsCall(operation, query);
-    yield* pages(transport, call, options, scope, (next, at) => {
+    yield* pages(transport, call, options, scope, (next, at, attempts) => {
       if (next === "" && !back) {
-        return noNextEvents(transport, call);
+        return noNextEvents(transport, call, attempts);
       }
       return !back && next === at ? "" : next;
     });
@@ -122,15 +122,15 @@ export async function* listEvents(transport: Transport, q: EventsQuery, options:
   }
 }
 
-function noNextEvents(transport: Transport, call: Call<unknown>): AnimalStoreError {
-  return brokenLink(transport, call, "the response has no link to the next events");
+function noNextEvents(transport: Transport, call: Call<unknown>, attempts: number): AnimalStoreError {
+  return brokenLink(transport, call, attempts, "the response has no link to the next events");
 }
 
-/** The id in a link to the next events; 0 if the oldest kept event has been reached. */
-export function nextId(transport: Transport, call: Call<unknown>, next: string, direction: "after" | "before" = "after"): number {
+/** The id in the link of a page to the next events; 0 if the oldest kept event has been reached. */
+export function nextId(transport: Transport, call: Call<unknown>, { next, attempts }: Outcome<unknown>, direction: "after" | "before" = "after"): number {
   const id = paramOf(next, direction);
   if (id === null && !(direction === "before" && next === "")) {
-    throw noNextEvents(transport, call);
+    throw noNextEvents(transport, call, attempts);
   }
   return Number(id);
 }
@@ -141,8 +141,7 @@ export function nextId(transport: Transport, call: Call<unknown>, next: string, 
  */
 export async function latestId(transport: Transport, operation: string, options?: CallOptions, scope?: Scope, endless = false): Promise<number> {
   const call = { ...eventsCall(operation, { after: "latest", limit: 1 }), endless };
-  const { next } = await transport.do(call, options, scope);
-  return nextId(transport, call, next);
+  return nextId(transport, call, await transport.do(call, options, scope));
 }
 
 /** A page of events, and the id to continue after, or before when reading backwards. */
@@ -157,6 +156,6 @@ export async function eventPage(transport: Transport, q: EventsQuery, limit: num
   const operation = "listEvents";
   const query = eventsQuery(operation, q, limit);
   const call = eventsCall(operation, query);
-  const { value, next } = await transport.do(call, options);
-  return { events: value, next: nextId(transport, call, next, query.before ? "before" : "after") };
+  const page = await transport.do(call, options);
+  return { events: page.value, next: nextId(transport, call, page, query.before ? "before" : "after") };
 }

@@ -1,4 +1,4 @@
-import type { Failure, Outcome, Prepared } from "./call.js";
+import type { Failure, Success, Prepared } from "./call.js";
 import { excerpt, NotModifiedError, RateLimitError, ResponseError, ServiceError, windowOf } from "./errors.js";
 import { findLink, nextLink, paramOf, readRateLimit, retryAfter } from "./headers.js";
 import type { Meta } from "./options.js";
@@ -30,7 +30,7 @@ export function isEventStream({ status, headers }: Response): boolean {
 }
 
 /** Reads the response to a call. problem says why its content is incomplete. */
-export async function readResponse<T>(k: Prepared<T>, response: Response, content: Blob, problem: string, base: URL, conceal: (text: string) => string): Promise<Outcome<T> | Failure> {
+export async function readResponse<T>(k: Prepared<T>, response: Response, content: Blob, problem: string, base: URL, conceal: (text: string) => string): Promise<Success<T> | Failure> {
   const { status, headers } = response;
   const text = await content.text();
   const header = (name: string) => excerpt(conceal(headers.get(name) ?? ""));
@@ -45,7 +45,7 @@ export async function readResponse<T>(k: Prepared<T>, response: Response, conten
   const mediaType = contentType.replace(/\s*;.*/, "").toLowerCase();
   const isJSON = mediaType === "application/json";
 
-  const read = (): Outcome<T> | Failure => {
+  const read = (): Success<T> | Failure => {
     if (problem || content.size > maxResponse) {
       return unexpected(problem || "the body is larger than 16 MiB", !!problem, status >= 400 && status < 500);
     }
@@ -69,7 +69,7 @@ export async function readResponse<T>(k: Prepared<T>, response: Response, conten
 
   // A retry may get a good response if the body is incomplete, but a different kind of
   // response isn't from the service.
-  const readSuccess = (): Outcome<T> | Failure => {
+  const readSuccess = (): Success<T> | Failure => {
     if (status === 204 && !k.check) {
       return { value: undefined as T, next: "", requestId };
     }

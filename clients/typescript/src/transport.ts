@@ -1,4 +1,4 @@
-import { prepare, type Call, type Failure, type Outcome, type Prepared } from "./call.js";
+import { prepare, type Call, type Failure, type Outcome, type Prepared, type Success } from "./call.js";
 import { AnimalStoreError, NetworkError, RateLimitError, type Origin } from "./errors.js";
 import { newGate, type Gate, type Ticket } from "./gate.js";
 import { checkKey, checkSettings, parseBase, type CallOptions, type ClientOptions } from "./options.js";
@@ -32,8 +32,11 @@ export interface Transport {
    * stream is an EventStream, or undefined if a stream can't be used, but long polls can.
    */
   do<T>(call: Call<T>, options?: CallOptions, within?: Scope): Promise<Outcome<T>>;
-  /** Waits after a stream has ended, for the time that the service asked for and the usual pause. */
-  pauseStream(call: Call<unknown>, scope: Scope, after: number, breaks: number): Promise<void>;
+  /**
+   * Waits after a stream has ended, for the time that the service asked for and the usual
+   * pause. It was opened after a number of attempts, and is one of several that ended.
+   */
+  pauseStream(call: Call<unknown>, scope: Scope, after: number, breaks: number, attempts: number): Promise<void>;
 }
 
 export function newTransport(baseURL: string, apiKey: string, options: ClientOptions): Transport {
@@ -45,7 +48,7 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
   const conceal = (text: string) => text.replaceAll(apiKey, "[API key]");
 
   /** Sends a call once. */
-  async function send<T>(k: Prepared<T>, scope: Scope, ticket: Ticket, attempts: number): Promise<Outcome<T> | Failure> {
+  async function send<T>(k: Prepared<T>, scope: Scope, ticket: Ticket, attempts: number): Promise<Success<T> | Failure> {
     const timed = new Scope({ signal: scope.signal, timeout: attemptTimeout + (k.wait ?? 0) + (k.picture ? uploadTime : 0) });
     const began = clock();
     let response: Response | undefined;
@@ -103,6 +106,7 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
     // failed together don't retry together.
     const wait = failure.after + Math.random() * Math.min(backoff.max, backoff.base * 2 ** (attempt - 1));
     const resume = clock() + wait;
+    failure.error.attempts = attempt;
     if (
       (!failure.retryable && !(k.endless && failure.status >= 500)) ||
       (k.repeat === "harmful" && !failure.unchanged) ||
@@ -128,10 +132,14 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
     base,
     gate,
 
-    async pauseStream(call, scope, after, breaks) {
+    async pauseStream(call, scope, after, breaks, attempts) {
       const k = { ...call, request: "GET " + urlOf(call.path) };
-      const error = new NetworkError("the stream ended", k);
-      await pause(k, scope, { error, status: 0, code: "", retryable: true, unchanged: true, after }, breaks, Infinity);
+      const ended = new NetworkError("the stream ended", k);
+      try {
+        await pause(k, scope, { error: ended, status: 0, code: "", retryable: true, unchanged: true, after }, breaks, Infinity);
+      } catch (error) {
+        throw Object.assign(error as AnimalStoreError, { attempts });
+      }
     },
 
     async do<T>(call: Call<T>, options: CallOptions = {}, within?: Scope): Promise<Outcome<T>> {
@@ -142,19 +150,22 @@ export function newTransport(baseURL: string, apiKey: string, options: ClientOpt
         const k = await prepare(call, urlOf(call.path), options, scope);
         for (;;) {
           const most = Math.min(maxWait, retryWindow - clock() + unresolved);
-          const ticket = await gate.enter(scope, k, !!k.wait || k.stream !== undefined, most, (ms, reason) => onWait({ operation: k.operation, attempt, for: ms, reason }));
+          const ticket = await gate.enter(scope, k, !!k.wait || k.stream !== undefined, most, (ms, reason) => {
+            reason.attempts = attempt;
+            onWait({ operation: k.operation, attempt, for: ms, reason });
+          });
           const sent = clock();
           attempt++;
           const result = await send(k, scope, ticket, attempt);
           if ("value" in result) {
-            return result;
+            return { ...result, attempts: attempt };
           }
           if (result.noStream) {
-            return { value: undefined as T, next: "", requestId: "" };
+            return { value: undefined as T, next: "", requestId: "", attempts: attempt };
           }
           if (unresolved < Infinity && settles(k, result)) {
             if (isDone(k, result)) {
-              return { value: undefined as T, next: "", requestId: "" };
+              return { value: undefined as T, next: "", requestId: "", attempts: attempt };
             }
             unresolved = Infinity;
           }

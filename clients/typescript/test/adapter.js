@@ -163,8 +163,8 @@ const kinds = [
 
 function describe(error) {
   const [kind] = kinds.find(([, type]) => error instanceof type) ?? ["unknown"];
-  const { code, message, status, requestId, operation, request, window, limit, reset, retryAfter, reason, outcomeUnknown = false } = error;
-  return { kind, text: kind === "unknown" ? error.stack : String(error), code, message, status, requestId, operation, request, window, limit, reset: seconds(reset), retryAfter, reason, outcomeUnknown };
+  const { code, message, status, requestId, operation, request, window, limit, reset, retryAfter, reason, attempts, outcomeUnknown = false } = error;
+  return { kind, text: kind === "unknown" ? error.stack : String(error), code, message, status, requestId, operation, request, window, limit, reset: seconds(reset), retryAfter, reason, attempts, outcomeUnknown };
 }
 
 function describeMeta(meta) {

@@ -15,6 +15,7 @@ from ._options import FOREVER, AllOptions, CallOptions
 
 T = TypeVar("T")
 R = TypeVar("R")
+E = TypeVar("E", bound=AnimalStoreError)
 P = ParamSpec("P")
 
 
@@ -136,10 +137,17 @@ class Call(Generic[T]):
         """Returns an error if the caller has cancelled the call, or its time is over."""
         cancel = self.options.get("cancel")
         if cancel and cancel.cancelled:
-            return CallCancelledError("cancelled" + doing, operation=self.operation, request=self.request)
+            cancelled = CallCancelledError("cancelled" + doing, operation=self.operation, request=self.request)
+            return self.counted(cancelled)
         if self.left() <= 0:
-            return CallTimeoutError("the timeout passed" + doing, operation=self.operation, request=self.request)
+            late = CallTimeoutError("the timeout passed" + doing, operation=self.operation, request=self.request)
+            return self.counted(late)
         return None
+
+    def counted(self, error: E) -> E:
+        """Adds the number of attempts to an error of this call."""
+        error.attempts = self.attempt
+        return error
 
     def headers(self) -> dict[str, str]:
         """The headers of the request, without the credential."""

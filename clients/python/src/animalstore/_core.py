@@ -134,7 +134,7 @@ class Core:
             try:
                 ticket = yield from self._enter(call, attempt, unresolved)
             except AnimalStoreError as e:
-                e.outcome_unknown = unresolved is not None
+                e.attempts, e.outcome_unknown = attempt - 1, unresolved is not None
                 raise
             sent = time.monotonic()
             call.attempt = attempt
@@ -151,6 +151,7 @@ class Core:
                 unresolved = None
             if unresolved is None and call.changes and not failure.unchanged:
                 unresolved = sent
+            failure.error.attempts = attempt
             error = yield from self._pause(call, failure, attempt, unresolved)
             if error:
                 error.outcome_unknown = unresolved is not None
@@ -173,6 +174,7 @@ class Core:
                 if admission.wait > min(longest, call.left()):
                     raise error
                 if admission.at != reported:
+                    error.attempts = attempt - 1
                     self._report(Wait(call.operation, attempt - 1, admission.wait, error))
                     reported = admission.at
             wait = min(admission.wait, call.left())
@@ -234,9 +236,10 @@ class Core:
         """Waits after a stream has ended, for the time that the service asked for and the
         usual pause."""
         ended = NetworkError("the stream ended", operation=call.operation, request=call.request)
+        ended.attempts = breaks
         error = yield from self._pause(call, Failure(ended, retryable=True, after=after), breaks, None)
         if error:
-            raise error
+            raise call.counted(error)
 
     def _pause(
         self, call: Call[T], failure: Failure, attempt: int, unresolved: float | None
@@ -248,7 +251,6 @@ class Core:
         if call.repeat is Repeat.HARMFUL and not failure.unchanged:
             return error
         if attempt >= settings.max_attempts and not call.endless:
-            error.attempts = attempt
             return error
         if failure.status and failure.after > settings.longest_wait:  # otherwise a stream has ended
             return error
@@ -351,4 +353,5 @@ def path_with(path: str, query: Mapping[str, str | int | Sequence[int] | None]) 
 
 def pet_not_found(call: Call[Any], pet_id: int) -> ServiceError:
     message = f"there is no pet with id {pet_id}"
-    return ServiceError("pet_not_found", message, 404, call.request_id, operation=call.operation, request=call.request)
+    error = ServiceError("pet_not_found", message, 404, call.request_id, operation=call.operation, request=call.request)
+    return call.counted(error)

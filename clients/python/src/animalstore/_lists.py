@@ -155,4 +155,5 @@ class EventPages(Pages[Event]):
 
 
 def no_link(call: Call[Any], message: str) -> AnimalStoreError:
-    return ResponseError(message, 200, "application/json", "", operation=call.operation, request=call.request)
+    error = ResponseError(message, 200, "application/json", "", operation=call.operation, request=call.request)
+    return call.counted(error)

@@ -281,8 +281,8 @@ func TestHalfBackup(t *testing.T) {
 	if left, _ := filepath.Glob(store + "*"); len(left) > 0 {
 		t.Errorf("from a service that cuts: left over: %q", left)
 	}
-	if r := runWith(t, env, "db", "restore", bucketPlace, "--database", "sqlite:"+newDatabase(t)); r.code != 0 {
-		t.Errorf("whole: got %+v, want it restored", r)
+	if r := runWith(t, env, "db", "restore", bucketPlace, "--database", "sqlite:"+newDatabase(t)); r.code != 0 || !strings.Contains(r.stderr, key+", made 20") {
+		t.Errorf("whole: got %+v, want it restored, and which one it was", r)
 	}
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"time"
 
+	"animalstore"
 	"animalstore/internal/cli"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres"
@@ -88,7 +88,10 @@ type copyResult struct {
 	Bytes  int64  `json:"bytes"`
 	Checks int    `json:"checks"`
 
-	PausedWebhooks *int `json:"pausedWebhooks,omitempty"` // by restore
+	// Only of restore.
+	Backup         string           `json:"backup,omitempty"` // which one was restored
+	MadeAt         animalstore.Time `json:"madeAt,omitzero"`  // if its name says it
+	PausedWebhooks *int             `json:"pausedWebhooks,omitempty"`
 }
 
 // fileOf is the path of a SQLite database.
@@ -156,7 +159,7 @@ func (p *copyProgress) Checked(transfer.Finding) {}
 
 func dbRestoreCommand() *cobra.Command {
 	return copyCommand(&cobra.Command{
-		Use:   "restore FILE|s3://BUCKET/PREFIX[/NAME]",
+		Use:   "restore FILE|DIRECTORY|s3://BUCKET/PREFIX[/NAME]",
 		Short: "Make a backup the database of a store",
 		Long: `Copy a backup to where --database says, and check it. Nothing is ever replaced:
 stop the server and move the old database out of the way first. The database
@@ -166,8 +169,9 @@ appears only when the copy is complete, on disk, and has passed the checks of
 Webhooks are paused, because they would send again what was delivered after the
 backup.
 
-Without a NAME, the newest backup in a bucket is restored, if all are of one
-store. The download needs as much space as the store, until the end.
+Of a directory or bucket, the newest backup is restored, if all are of one
+store. One that is dated after now counts as the oldest. The download needs as
+much space as the store, until the end.
 
 ` + bucketHelp,
 		Example: `  animalstore db restore monday.db --database sqlite:restored.db
@@ -186,21 +190,20 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	}
 	store := fileOf(database)
 	began, line := time.Now(), terminal.NewLine(p.Notes)
+	backup, err := findBackup(ctx, file, began)
+	if err != nil {
+		return restoreError(ctx, err)
+	}
+	noteAhead(p, backup.ahead)
 	var paused int
-	restoration := transfer.Restoration{Backup: file, Store: store, Prepare: func(path string) (err error) {
+	restoration := transfer.Restoration{Backup: backup.address, Store: store, Prepare: func(path string) (err error) {
 		paused, err = prepareRestored(ctx, path)
 		return err
 	}}
-	if s3.Is(file) {
-		download, err := findBackup(ctx, file)
-		if err != nil {
-			return restoreError(ctx, err)
-		}
-		bar := line.Progress(download.Size>>10, "KiB")
-		download.Progress = func(received int64) { bar.Add(int(received>>10 - bar.Done())) }
-		restoration.From = download
-	} else if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("the backup cannot be read: %w", err)
+	if backup.bucket != nil {
+		bar := line.Progress(backup.Size>>10, "KiB")
+		restoration.From = &transfer.Download{Place: backup.bucket, File: backup.File,
+			Progress: func(received int64) { bar.Add(int(received>>10 - bar.Done())) }}
 	}
 	copied, err := transfer.Restore(ctx, sqlite.Files{}, restoration, &copyProgress{line: line})
 	line.Show("")
@@ -208,9 +211,9 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 		return restoreError(ctx, err)
 	}
 	if p.JSON {
-		return p.PrintJSON(copyResult{store, copied.Size, copied.Checks, &paused})
+		return p.PrintJSON(copyResult{store, copied.Size, copied.Checks, backup.address, animalstore.At(backup.At), &paused})
 	}
-	p.Note("Restored %s to %s in %.1f s: %s, %s passed.", file, store, time.Since(began).Seconds(),
+	p.Note("Restored %s to %s in %.1f s: %s, %s passed.", backup, store, time.Since(began).Seconds(),
 		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
 	if !copied.Sealed {
 		p.Note("The backup has no checksum, as one made by another tool: only damage that the checks notice was excluded.")

@@ -136,29 +136,95 @@ func backUpToBucket(ctx context.Context, address, database string, p *terminal.P
 	return nil
 }
 
-// findBackup returns the backup at an address in a bucket: the one that it names, or the
-// newest there if all are of one store.
-func findBackup(ctx context.Context, address string) (*transfer.Download, error) {
-	bucket, name, err := openBucket(address)
-	if err != nil {
-		return nil, cli.Usagef("%w", err)
+// foundBackup is a backup to restore.
+type foundBackup struct {
+	transfer.Snapshot // empty for a file with another name
+	address           string
+	bucket            *s3.Bucket // nil for a file
+	ahead             []string   // the addresses of those in its place that are dated after now
+}
+
+func (b foundBackup) String() string {
+	if b.At.IsZero() {
+		return b.address
 	}
-	found, err := transfer.Snapshots(ctx, bucket, "")
+	return b.address + ", made " + terminal.DateTime(b.At) + " UTC,"
+}
+
+// findBackup returns the backup at an address: the one that it names, or the newest there if
+// all are of one store.
+func findBackup(ctx context.Context, address string, now time.Time) (foundBackup, error) {
+	if !s3.Is(address) {
+		info, err := os.Stat(address)
+		if err != nil {
+			return foundBackup{}, fmt.Errorf("the backup cannot be read: %w", err)
+		}
+		if !info.IsDir() {
+			b := foundBackup{address: address}
+			b.Snapshot, _ = transfer.ParseSnapshot(filepath.Base(address))
+			if b.At.After(now) {
+				b.ahead = []string{address}
+			}
+			return b, nil
+		}
+	}
+	p, name, err := openPlace(address)
 	if err != nil {
-		return nil, err
+		return foundBackup{}, err
+	}
+	found, err := transfer.Snapshots(ctx, p, "", now)
+	if err != nil {
+		return foundBackup{}, err
 	}
 	if name != "" {
 		found = slices.DeleteFunc(found, func(s transfer.Snapshot) bool { return s.Name != name })
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("there is no backup at %s: list those of a bucket with \"animalstore db backups list s3://BUCKET/PREFIX\"", address)
+		return foundBackup{}, fmt.Errorf("there is no backup at %s: list those of a place with \"animalstore db backups list\"", address)
 	}
 	for _, s := range found {
 		if s.Store != found[0].Store {
-			return nil, cli.Usagef("%s has backups of more than one store: choose one with \"animalstore db backups list %s\"", address, address)
+			return foundBackup{}, cli.Usagef("%s has backups of more than one store: choose one with \"animalstore db backups list %s\"", address, address)
 		}
 	}
-	return &transfer.Download{Place: bucket, File: found[0].File}, nil
+	return foundBackup{found[0], p.of(found[0].Name), p.bucket, p.ahead(found)}, nil
+}
+
+// backupPlace is a directory or bucket.
+type backupPlace struct {
+	transfer.Place
+	of     func(name string) string // the address of a backup there
+	bucket *s3.Bucket               // nil for a directory
+}
+
+// openPlace returns the place at an address, and for the address of a single backup in a bucket
+// its name.
+func openPlace(address string) (p backupPlace, name string, err error) {
+	if !s3.Is(address) {
+		return backupPlace{transfer.Directory(address), func(name string) string { return filepath.Join(address, name) }, nil}, "", nil
+	}
+	bucket, name, err := openBucket(address)
+	if err != nil {
+		return backupPlace{}, "", cli.Usagef("%w", err)
+	}
+	return backupPlace{bucket, bucket.Of, bucket}, name, nil
+}
+
+// ahead returns the addresses of the backups that are dated after now.
+func (p backupPlace) ahead(found []transfer.Snapshot) (addresses []string) {
+	for _, s := range found {
+		if s.Ahead {
+			addresses = append(addresses, p.of(s.Name))
+		}
+	}
+	return addresses
+}
+
+// noteAhead points out backups that are dated after now.
+func noteAhead(p *terminal.Printer, addresses []string) {
+	for _, address := range addresses {
+		p.Note("%s is dated after now, so it counts as the oldest: a clock was ahead, or this machine's is behind.", address)
+	}
 }
 
 func dbBackupsCommand() *cobra.Command {
@@ -213,26 +279,22 @@ a restored store has a new one.
 }
 
 func listBackups(ctx context.Context, address string, p *terminal.Printer, columns []terminal.Column[storedBackup]) error {
-	var place transfer.Place = transfer.Directory(address)
-	of := func(name string) string { return filepath.Join(address, name) }
-	if s3.Is(address) {
-		bucket, name, err := openBucket(address)
-		if err == nil && name != "" {
-			err = errors.New("give the place of backups, not the address of one")
-		}
-		if err != nil {
-			return cli.Usagef("%w", err)
-		}
-		place, of = bucket, bucket.Of
+	place, name, err := openPlace(address)
+	if err == nil && name != "" {
+		err = cli.Usagef("give the place of backups, not the address of one")
 	}
-	found, err := transfer.Snapshots(ctx, place, "")
+	if err != nil {
+		return err
+	}
+	found, err := transfer.Snapshots(ctx, place, "", time.Now())
 	if err != nil {
 		return fmt.Errorf("list the backups in %s: %w", address, err)
 	}
 	if len(found) == 0 && !p.JSON {
 		p.Note("No backups found in %s", strings.TrimSuffix(address, "/"))
 	}
-	return terminal.PrintList(p, backupRows(found, of), columns)
+	noteAhead(p, place.ahead(found))
+	return terminal.PrintList(p, backupRows(found, place.of), columns)
 }
 
 func backupRows(found []transfer.Snapshot, of func(name string) string) iter.Seq2[storedBackup, error] {

@@ -54,6 +54,9 @@ type Snapshot struct {
 	File
 	Store string    // id of the store
 	At    time.Time // when the backup began
+	// Ahead means that At hasn't come yet: a clock was wrong. In a list, such a backup counts
+	// as older than the others, or it would stay the newest until then.
+	Ahead bool
 }
 
 // backupTime is the time in the name of a backup, in UTC.
@@ -81,7 +84,7 @@ func ParseSnapshot(name string) (Snapshot, bool) {
 
 // Snapshots returns the backups in a place, newest first: those of the store with this id,
 // or of all stores if it is "".
-func Snapshots(ctx context.Context, place Place, store string) ([]Snapshot, error) {
+func Snapshots(ctx context.Context, place Place, store string, now time.Time) ([]Snapshot, error) {
 	files, err := place.List(ctx)
 	if err != nil {
 		return nil, err
@@ -89,18 +92,31 @@ func Snapshots(ctx context.Context, place Place, store string) ([]Snapshot, erro
 	var found []Snapshot
 	for _, f := range files {
 		if s, ok := ParseSnapshot(f.Name); ok && (store == "" || s.Store == store) {
-			s.Size = f.Size
+			s.Size, s.Ahead = f.Size, s.At.After(now)
 			found = append(found, s)
 		}
 	}
-	slices.SortFunc(found, func(x, y Snapshot) int { return cmp.Or(y.At.Compare(x.At), strings.Compare(x.Name, y.Name)) })
+	slices.SortFunc(found, func(x, y Snapshot) int {
+		if x.Ahead != y.Ahead {
+			return map[bool]int{true: 1, false: -1}[x.Ahead]
+		}
+		return cmp.Or(y.At.Compare(x.At), strings.Compare(x.Name, y.Name))
+	})
 	return found, nil
 }
 
+// newest returns the first of a list of snapshots, or none if its time can't be trusted.
+func newest(found []Snapshot) Snapshot {
+	if len(found) == 0 || found[0].Ahead {
+		return Snapshot{}
+	}
+	return found[0]
+}
+
 // prune deletes all but the newest backups of a store. It also keeps the one that was just
-// made: after the clock was set back, older ones have later times in their names.
-func prune(ctx context.Context, place Place, made Snapshot, keep int) error {
-	found, err := Snapshots(ctx, place, made.Store)
+// made: the clock may have been set back since.
+func prune(ctx context.Context, place Place, made Snapshot, keep int, now time.Time) error {
+	found, err := Snapshots(ctx, place, made.Store, now)
 	if err != nil {
 		return err
 	}

@@ -90,9 +90,9 @@ func newScheduler(c SchedulerConfig, id string) *Scheduler {
 
 // readDir finds the newest backup in the directory.
 func (s *Scheduler) readDir(ctx context.Context) error {
-	found, err := Snapshots(ctx, Directory(s.Dir), s.id)
-	if err == nil && len(found) > 0 {
-		s.unsent, s.last = found[0], animalstore.Backup{At: animalstore.At(found[0].At), SizeBytes: found[0].Size}
+	found, err := Snapshots(ctx, Directory(s.Dir), s.id, s.Now())
+	if last := newest(found); last.Name != "" {
+		s.unsent, s.last = last, animalstore.Backup{At: animalstore.At(last.At), SizeBytes: last.Size}
 	}
 	return err
 }
@@ -190,7 +190,7 @@ func (s *Scheduler) make(ctx context.Context, at time.Time) {
 	default:
 	}
 	s.Log.Info("backed up", "file", file, "bytes", size, "took_ms", s.Now().Sub(at).Milliseconds())
-	if err := prune(ctx, Directory(s.Dir), made, s.Keep); err != nil {
+	if err := prune(ctx, Directory(s.Dir), made, s.Keep, s.Now()); err != nil {
 		s.Log.Error("old backups could not be deleted", "dir", s.Dir, "err", err)
 	}
 }

@@ -80,7 +80,8 @@ func TestBackupSchedule(t *testing.T) {
 		"none yet":           {nil, time.Minute, []string{"store-0a1b2c3d4e5f-20000101T000000Z.db"}},
 		"not due yet":        {[]string{"store-0a1b2c3d4e5f-19991231T233000Z.db"}, 29 * time.Minute, []string{"store-0a1b2c3d4e5f-19991231T233000Z.db"}},
 		"due":                {[]string{"store-0a1b2c3d4e5f-19991231T233000Z.db"}, 31 * time.Minute, []string{"store-0a1b2c3d4e5f-19991231T233000Z.db", "store-0a1b2c3d4e5f-20000101T003000Z.db"}},
-		"from the future":    {[]string{"store-0a1b2c3d4e5f-20100101T000000Z.db"}, 61 * time.Minute, []string{"store-0a1b2c3d4e5f-20000101T010000Z.db", "store-0a1b2c3d4e5f-20100101T000000Z.db"}},
+		"from the future":    {[]string{"store-0a1b2c3d4e5f-20100101T000000Z.db"}, 61 * time.Minute, []string{"store-0a1b2c3d4e5f-20000101T000000Z.db", "store-0a1b2c3d4e5f-20000101T010000Z.db", "store-0a1b2c3d4e5f-20100101T000000Z.db"}},
+		"replaced":           {[]string{"store-0a1b2c3d4e5f-20100101T000000Z.db"}, 121 * time.Minute, []string{"store-0a1b2c3d4e5f-20000101T000000Z.db", "store-0a1b2c3d4e5f-20000101T010000Z.db", "store-0a1b2c3d4e5f-20000101T020000Z.db"}},
 		"more than are kept": {[]string{"store-0a1b2c3d4e5f-19991230T000000Z.db"}, 3*time.Hour + time.Minute, []string{"store-0a1b2c3d4e5f-20000101T010000Z.db", "store-0a1b2c3d4e5f-20000101T020000Z.db", "store-0a1b2c3d4e5f-20000101T030000Z.db"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func (s *Scheduler) uploadDue(ctx context.Context) (wait time.Duration, err erro
 	}
 	s.mu.Unlock()
 	s.Log.Info("uploaded a backup", "name", next.Name, "to", s.To, "bytes", next.Size, "took_ms", s.Now().Sub(began).Milliseconds())
-	if err := prune(ctx, s.To, next, s.Keep); err != nil {
+	if err := prune(ctx, s.To, next, s.Keep, s.Now()); err != nil {
 		s.Log.Error("old backups could not be deleted", "in", s.To, "err", err)
 	}
 	return 0, nil
@@ -96,7 +96,7 @@ func (s *Scheduler) uploadDue(ctx context.Context) (wait time.Duration, err erro
 // listRemote finds the newest backup in the remote place, and forgets the one in the
 // directory unless it is newer.
 func (s *Scheduler) listRemote(ctx context.Context) error {
-	found, err := Snapshots(ctx, s.To, s.id)
+	found, err := Snapshots(ctx, s.To, s.id, s.Now())
 	if err != nil {
 		return err
 	}
@@ -104,9 +104,9 @@ func (s *Scheduler) listRemote(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remote.Failing = false
-	if len(found) > 0 {
-		s.uploads.newest = found[0].At
-		s.remote.At, s.remote.SizeBytes = animalstore.At(found[0].At), found[0].Size
+	if last := newest(found); last.Name != "" {
+		s.uploads.newest = last.At
+		s.remote.At, s.remote.SizeBytes = animalstore.At(last.At), last.Size
 	}
 	if !s.unsent.At.After(s.uploads.newest) {
 		s.unsent = Snapshot{}

@@ -91,6 +91,7 @@ type Server struct {
 	state    func() ServerState
 	lastHour requestLog
 	failures *failureLog
+	fullLog  fullLog
 	console  http.Handler
 
 	assistant Assistant

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 	"unicode"
 
 	"animalstore"
@@ -92,6 +94,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	case status == http.StatusInternalServerError:
 		s.log.Error("request failed", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "err", err)
 	case e.Code == animalstore.ShuttingDown: // a health check while draining: expected
+	case errors.Is(err, db.ErrFull) && !s.fullLog.due(s.now()):
 	case status == http.StatusServiceUnavailable && r.Request.Context().Err() == nil:
 		s.log.Warn("request refused", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "code", e.Code, "err", err)
 	}
@@ -108,6 +111,18 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 		setHeader(w, "Retry-After", strconv.Itoa(retryAfter))
 	}
 	writeJSON(w, status, errorBody{e.Code, message, status})
+}
+
+// fullLogEvery is how often a full disk is logged: the log may be on the same disk.
+const fullLogEvery = time.Minute
+
+// fullLog says which of the requests that fail because the disk is full are logged.
+type fullLog struct{ last atomic.Int64 } // in Unix time
+
+func (l *fullLog) due(now time.Time) bool {
+	last := l.last.Load()
+	since := now.Sub(time.Unix(last, 0))
+	return (since >= fullLogEvery || since < 0) && l.last.CompareAndSwap(last, now.Unix())
 }
 
 // errorBody is the body of every error response.

@@ -46,6 +46,7 @@ func TestFailures(t *testing.T) {
 		}
 		for j, f := range faults {
 			t.Run(op.id+"/"+f.name, func(t *testing.T) {
+				s.clock.advance(time.Minute) // a full disk is logged once a minute
 				id := fmt.Sprintf("failure-%d-%d", i, j)
 				c := with(op.call(t, s), "X-Request-Id", id)
 				c.key = s.key(t, everything)
@@ -65,6 +66,22 @@ func TestFailures(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestFullDisk: a full disk is logged once a minute, and not with every write that it fails.
+func TestFullDisk(t *testing.T) {
+	s := start(t)
+	s.db.arm("CreatePet", failWith(db.ErrFull))
+	for minute := 1; minute <= 2; minute++ {
+		for range 3 {
+			s.do(t, post("/v1/pets", rex)).want(t, http.StatusServiceUnavailable, animalstore.StorageFull)
+			s.clock.advance(19 * time.Second)
+		}
+		if lines := s.log.lines("storage_full"); len(lines) != minute {
+			t.Errorf("got %d lines in the log after %d minutes, want one a minute:\n%s", len(lines), minute, lines)
+		}
+		s.clock.advance(3 * time.Second)
 	}
 }
 

@@ -3,6 +3,10 @@ error, and nothing else."""
 
 from __future__ import annotations
 
+from http.server import BaseHTTPRequestHandler
+
+from werkzeug import Request  # the one of Flask
+
 from animalstore import (
     UNSET,
     AsyncClient,
@@ -67,6 +71,15 @@ def receive(client: Client, headers: dict[str, str], body: bytes) -> None:
         print(message.data.pet_id, message.timestamp)
 
 
+class Receiver(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        webhook.verify("whsec_b2xk", self.headers, self.rfile.read())
+
+
+def receive_flask(request: Request) -> str:
+    return webhook.verify("whsec_b2xk", request.headers, request.get_data()).type
+
+
 def log(attempt: CallAttempt) -> None:
     print(attempt.operation, attempt.method, attempt.path, attempt.status, attempt.seconds, attempt.request_id)
 
@@ -85,4 +98,5 @@ def mistakes(client: Client) -> None:
     client.create_pet({"name": "Rex"})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.list_pets({"status": "sold"})  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
     client.get_pet("7")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    webhook.verify("whsec_b2xk", ["webhook-id"], b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.get_order(7).statuss  # type: ignore[attr-defined]  # noqa: B018  # pyright: ignore

@@ -18,7 +18,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, Protocol, cast
 
 from ._json import DecodeError
 from ._models import Message, read_message
@@ -54,9 +54,15 @@ class WebhookError(Exception):
         self.reason = reason
 
 
+class Headers(Protocol):
+    """The headers of a request, as web frameworks and `http.server` have them, or a dict."""
+
+    def get(self, name: str, /) -> str | None: ...
+
+
 def verify(
     secret: str | Sequence[str],
-    headers: Mapping[str, str],
+    headers: Headers,
     body: bytes | str,
     *,
     tolerance: float = TOLERANCE,
@@ -71,18 +77,26 @@ def verify(
     keys = [decode_secret(one) for one in ([secret] if isinstance(secret, str) else secret)]
     if not keys:
         raise WebhookError("no_secret", "no secret to verify the webhook with")
-    given = {name.lower(): value for name, value in headers.items()}
-    for name in (HEADER_ID, HEADER_TIMESTAMP, HEADER_SIGNATURE):
-        if not given.get(name):
-            raise WebhookError("missing_header", f"the webhook has no header {name}")
-    timestamp = given[HEADER_TIMESTAMP]
+    message_id, timestamp, signatures = (
+        header_of(headers, name) for name in (HEADER_ID, HEADER_TIMESTAMP, HEADER_SIGNATURE)
+    )
     check_time(timestamp, tolerance, now())
     content = body.encode() if isinstance(body, str) else body
-    signed = f"{given[HEADER_ID]}.{timestamp}.".encode() + content
+    signed = f"{message_id}.{timestamp}.".encode() + content
     for key in keys:
-        if has_signature(given[HEADER_SIGNATURE], hmac.digest(key, signed, hashlib.sha256)):
+        if has_signature(signatures, hmac.digest(key, signed, hashlib.sha256)):
             return message_in(content)
     raise WebhookError("no_match", "no signature of the webhook matches")
+
+
+def header_of(headers: Headers, name: str) -> str:
+    value = headers.get(name)
+    if value is None and isinstance(headers, Mapping):  # a dict may have its name in another case
+        given = cast("Mapping[str, str]", headers)
+        value = next((given[other] for other in given if other.lower() == name), None)
+    if not value:
+        raise WebhookError("missing_header", f"the webhook has no header {name}")
+    return value
 
 
 def message_in(content: bytes) -> Message:

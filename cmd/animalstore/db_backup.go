@@ -203,7 +203,10 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	if backup.bucket != nil {
 		bar := line.Progress(backup.Size>>10, "KiB")
 		restoration.From = &transfer.Download{Place: backup.bucket, File: backup.File,
-			Progress: func(received int64) { bar.Add(int(received>>10 - bar.Done())) }}
+			Progress: func(received int64) { bar.Add(int(received>>10 - bar.Done())) },
+			Restarted: func() {
+				fmt.Fprintln(line.Above(p.Notes), "The service couldn't continue the download where its connection broke, so it began again.")
+			}}
 	}
 	copied, err := transfer.Restore(ctx, sqlite.Files{}, restoration, &copyProgress{line: line})
 	line.Show("")

@@ -33,14 +33,23 @@ type Remote interface {
 	// unless it is nil, is called with the bytes sent so far.
 	Put(ctx context.Context, name, file string, progress func(sent int64)) error
 
-	// Open opens a file for reading.
-	Open(ctx context.Context, name string) (io.ReadCloser, error)
+	// Open opens a file for reading from a position on, if it still has this version. If it
+	// has another one, or the place can't do that, the content is all of the file.
+	Open(ctx context.Context, name string, at int64, version string) (Content, error)
 
 	// Unfinished returns the names of copies that were not completed, which take space.
 	Unfinished(ctx context.Context) ([]string, error)
 
 	// Abort deletes what was copied of an unfinished file.
 	Abort(ctx context.Context, name string) error
+}
+
+// Content is what a remote place sends of a file. It may break off.
+type Content struct {
+	io.ReadCloser
+	At      int64  // where it begins: the position that was asked for, or 0
+	Size    int64  // of the whole file
+	Version string // of the file; "" if the place doesn't say
 }
 
 // File is a file in a place.

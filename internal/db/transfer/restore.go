@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"animalstore/internal/db"
 )
 
 // OccupiedError means that [Restore] found a store, or part of one, at the path of the
@@ -34,13 +31,6 @@ type Restoration struct {
 	// change data that must not be served unchanged. It must leave a single file that is
 	// completely on disk.
 	Prepare func(path string) error
-}
-
-// Download is a backup in a remote place.
-type Download struct {
-	Place Remote
-	File
-	Progress func(received int64)
 }
 
 // Restore turns a backup into a store, at a path without one. It only reads the backup,
@@ -119,53 +109,6 @@ func existing(names []string) (found []string) {
 		}
 	}
 	return found
-}
-
-// fetch downloads the backup into a new file, which the caller has to close. It never gets
-// its name, so close removes it.
-func (d *Download) fetch(ctx context.Context, path string) (*newFile, error) {
-	if free, known := freeSpace(filepath.Dir(path)); known && free < 2*d.Size {
-		return nil, fmt.Errorf("%w: the download and the store need %d MB, and the disk of %s has %d MB left", db.ErrFull, 2*d.Size>>20+1, path, free>>20)
-	}
-	f, err := createNew(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.receive(ctx, f.file); err != nil {
-		f.close()
-		return nil, err
-	}
-	return f, nil
-}
-
-func (d *Download) receive(ctx context.Context, to io.Writer) error {
-	content, err := d.Place.Open(ctx, d.Name)
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	n, err := io.Copy(to, &meter{r: content, show: d.Progress})
-	if err == nil && n != d.Size {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return fmt.Errorf("%s: received %d bytes of %d: %w", d.Name, n, d.Size, err)
-	}
-	return nil
-}
-
-// meter reports how much is read through it.
-type meter struct {
-	r    io.Reader
-	n    int64
-	show func(int64)
-}
-
-func (m *meter) Read(p []byte) (int, error) {
-	n, err := m.r.Read(p)
-	m.n += int64(n)
-	m.show(m.n)
-	return n, err
 }
 
 // removeNewLog returns a function that removes a store's log if there was none before.

@@ -1,10 +1,8 @@
 package transfer
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -81,10 +79,8 @@ func (r *memoryRemote) Put(ctx context.Context, name, file string, _ func(int64)
 	return err
 }
 
-func (r *memoryRemote) Open(_ context.Context, name string) (io.ReadCloser, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return io.NopCloser(bytes.NewReader(r.files[name])), nil
+func (r *memoryRemote) Open(context.Context, string, int64, string) (Content, error) {
+	return Content{}, errors.ErrUnsupported
 }
 
 func (r *memoryRemote) Delete(_ context.Context, name string) error {

@@ -278,16 +278,33 @@ func (s *sent) Read(p []byte) (int, error) {
 }
 
 // Open implements [transfer.Remote].
-func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
-	o, err := b.client.GetObject(ctx, b.Bucket, b.key(name), minio.GetObjectOptions{})
+func (b *Bucket) Open(ctx context.Context, name string, at int64, version string) (transfer.Content, error) {
+	var opts minio.GetObjectOptions
+	continued := at > 0 && version != ""
+	if continued {
+		opts.Set("Range", fmt.Sprintf("bytes=%d-", at))
+		opts.Set("If-Match", version)
+	}
+	body, info, header, err := minio.Core{Client: b.client}.GetObject(ctx, b.Bucket, b.key(name), opts)
+	if code := minio.ToErrorResponse(err).Code; continued && (code == minio.PreconditionFailed || code == minio.InvalidRange) {
+		return b.Open(ctx, name, 0, "") // another file has this name now
+	}
 	if err != nil {
-		return nil, b.explain(err)
+		return transfer.Content{}, b.explain(err)
 	}
-	if _, err := o.Stat(); err != nil {
-		o.Close()
-		return nil, b.explain(err)
+	content := transfer.Content{ReadCloser: body, Size: info.Size, Version: header.Get("ETag")}
+	switch part := header.Get("Content-Range"); {
+	case info.Size < 0:
+		body.Close()
+		return transfer.Content{}, fmt.Errorf("%s doesn't say how large %s is", b.client.EndpointURL().Host, b.key(name))
+	case part == "" || !continued: // all of it
+		return content, nil
+	case strings.HasPrefix(part, fmt.Sprintf("bytes %d-", at)) && content.Version == version:
+		content.At, content.Size = at, at+info.Size
+		return content, nil
 	}
-	return o, nil
+	body.Close()
+	return b.Open(ctx, name, 0, "")
 }
 
 // Delete implements [transfer.Place].

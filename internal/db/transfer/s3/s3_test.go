@@ -85,7 +85,7 @@ func TestBucket(t *testing.T) {
 			if files, err := b.List(t.Context()); err != nil || !slices.Equal(files, []transfer.File{{Name: "copy.db", Size: int64(size)}}) {
 				t.Errorf("prefix %q: got the list %v, %v", prefix, files, err)
 			}
-			r, err := b.Open(t.Context(), "copy.db")
+			r, err := b.Open(t.Context(), "copy.db", 0, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestBucket(t *testing.T) {
 		if err := b.Delete(t.Context(), "copy.db"); err != nil || !slices.Equal(s.Keys(), others) {
 			t.Errorf("prefix %q: got %v after a delete, and %q", prefix, err, s.Keys())
 		}
-		if _, err := b.Open(t.Context(), "copy.db"); !errors.Is(err, ErrNotFound) {
+		if _, err := b.Open(t.Context(), "copy.db", 0, ""); !errors.Is(err, ErrNotFound) {
 			t.Errorf("prefix %q: got %v for a deleted file, want ErrNotFound", prefix, err)
 		}
 	}
@@ -220,13 +220,62 @@ func TestDownloadFails(t *testing.T) {
 				}
 				panic(http.ErrAbortHandler)
 			}
-			r, err := openImpatient(t, s, "", time.Second).Open(t.Context(), "copy.db")
+			r, err := openImpatient(t, s, "", time.Second).Open(t.Context(), "copy.db", 0, "")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer r.Close()
 			if n, err := io.Copy(io.Discard, r); err == nil || n >= small {
 				t.Errorf("read %d bytes, %v, want less than %d and an error", n, err, small)
+			}
+		})
+	}
+}
+
+// TestOpenInTheMiddle: a file is read from the middle on only if it is still the same and the
+// service can do that.
+func TestOpenInTheMiddle(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(s *s3test.Server, r *http.Request)
+		at     int64
+		want   string
+	}{
+		"the same":      {func(*s3test.Server, *http.Request) {}, 3, "mals"},
+		"another":       {func(s *s3test.Server, _ *http.Request) { s.Set("copy.db", []byte("cats")) }, 0, "cats"},
+		"a longer one":  {func(s *s3test.Server, _ *http.Request) { s.Set("copy.db", []byte("many cats")) }, 0, "many cats"},
+		"without range": {func(_ *s3test.Server, r *http.Request) { r.Header.Del("Range") }, 0, "animals"},
+		"another range": {func(_ *s3test.Server, r *http.Request) { r.Header.Set("Range", "bytes=2-") }, 0, "animals"},
+		"another, without a condition": {func(s *s3test.Server, r *http.Request) {
+			r.Header.Del("If-Match")
+			s.Set("copy.db", []byte("many cats"))
+		}, 0, "many cats"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s3test.Start(t)
+			s.Set("copy.db", []byte("animals"))
+			s.Fail = func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Header.Get("Range") != "" {
+					test.change(s, r)
+				}
+				return false
+			}
+			b := openBucket(t, s, "")
+			first, err := b.Open(t.Context(), "copy.db", 0, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			first.Close()
+			if first.At != 0 || first.Size != 7 || first.Version == "" {
+				t.Errorf("got %+v of the whole file", first)
+			}
+			rest, err := b.Open(t.Context(), "copy.db", 3, first.Version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rest.Close()
+			got, err := io.ReadAll(rest)
+			if err != nil || string(got) != test.want || rest.At != test.at || rest.Size != test.at+int64(len(test.want)) {
+				t.Errorf("got %q from %d of %d, %v, want %q from %d", got, rest.At, rest.Size, err, test.want, test.at)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ package s3test
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -191,7 +192,7 @@ func (s *Server) handleObject(w http.ResponseWriter, r *http.Request, key string
 	case !ok:
 		Respond(w, http.StatusNotFound, "NoSuchKey")
 	default:
-		w.Header().Set("ETag", `"whole"`)
+		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(content)))
 		http.ServeContent(w, r, "", time.Unix(1e9, 0), bytes.NewReader(content))
 	}
 }

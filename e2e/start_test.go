@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +74,39 @@ func TestFirstRun(t *testing.T) {
 	s.stop()
 	if out := s.stdout.String(); out != "" {
 		t.Errorf("a second start prints %q, want nothing", out)
+	}
+}
+
+// TestNetworkAddress: a server for other machines names an address that they can use, and says
+// that it is not encrypted, on the screen and in the log. Others don't.
+func TestNetworkAddress(t *testing.T) {
+	t.Parallel()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil || !slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		network, ok := a.(*net.IPNet)
+		return ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil
+	}) {
+		t.Skip("this machine has no network")
+	}
+	for _, listen := range []string{"0.0.0.0:0", ":0"} {
+		s := start(t, onAddress(listen))
+		url := s.printed(regexp.MustCompile(`Network   (http://\S+) \(plain HTTP`))
+		host, _, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
+		if ip := net.ParseIP(host); err != nil || ip == nil || ip.IsLoopback() || ip.IsUnspecified() {
+			t.Errorf("%s: got the address %s, %v, want one of the network", listen, url, err)
+		}
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testenv.Deadline}
+		if res, err := client.Get(url + "/livez"); err != nil || res.StatusCode != http.StatusOK {
+			t.Errorf("%s: got %v, %v from %s, want 200", listen, res, err, url)
+		}
+		if !strings.Contains(s.stderr.String(), "over plain HTTP\" network="+url+"\n") {
+			t.Errorf("%s: the log doesn't say that others can use %s:\n%s", listen, url, s.stderr)
+		}
+	}
+	s := start(t)
+	s.ownerKey()
+	if out := s.output(); strings.Contains(out, "plain HTTP") {
+		t.Errorf("got this for this machine alone, want nothing about a network:\n%s", out)
 	}
 }
 

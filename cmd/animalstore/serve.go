@@ -193,13 +193,17 @@ func serverAddresses(s *server.Server, cfg server.Config) string {
 	if cfg.NoConsole {
 		console = ""
 	}
+	network := ""
+	if url := s.NetworkURL(); url != "" {
+		network = "  Network   " + url + " (plain HTTP: keys are sent unencrypted)\n"
+	}
 	return fmt.Sprintf(`animalstore (%s) is ready.
 
   API       %s/v1
   Docs      %s/docs
 %s  Document  %s/openapi.yaml
   Database  %s
-`, cfg.Environment, base, base, console, base, server.RedactDatabaseURL(cfg.Database))
+%s`, cfg.Environment, base, base, console, base, server.RedactDatabaseURL(cfg.Database), network)
 }
 
 // greeting is the addresses, a new owner key and a command to try it.

@@ -162,6 +162,9 @@ func (s *Server) serve(ctx context.Context) error {
 		defer runInBackground(s.certs.Run)()
 	}
 	front := s.newFrontend(secure)
+	if url := s.NetworkURL(); url != "" {
+		s.cfg.Log.Info("other machines can send requests, over plain HTTP", "network", url)
+	}
 	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "docs", s.URL()+"/docs", "database", RedactDatabaseURL(s.cfg.Database), "environment", s.cfg.Environment, "version", s.cfg.Version)
 	failed := make(chan error, 1)
 	go func() { failed <- front.Serve() }()
@@ -270,6 +273,39 @@ func dialAddress(addr net.Addr) string {
 		return addr.String()
 	}
 	return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+}
+
+// NetworkURL is the address for other machines if they can use the server over plain HTTP.
+// Otherwise it is "", also with TLS, whose certificate has the right name.
+func (s *Server) NetworkURL() string {
+	tcp, ok := s.listener.Addr().(*net.TCPAddr)
+	if !ok || s.certs != nil || tcp.IP.IsLoopback() {
+		return ""
+	}
+	ip := tcp.IP
+	if ip.IsUnspecified() {
+		if ip = networkAddress(ip.To4() == nil); ip == nil {
+			return ""
+		}
+	}
+	return "http://" + net.JoinHostPort(ip.String(), fmt.Sprint(tcp.Port))
+}
+
+// networkAddress returns this machine's first address on a network, preferably one of IPv4,
+// or nil.
+func networkAddress(orIPv6 bool) (found net.IP) {
+	addresses, _ := net.InterfaceAddrs() // without them, the server works all the same
+	for _, a := range addresses {
+		network, ok := a.(*net.IPNet)
+		switch {
+		case !ok || !network.IP.IsGlobalUnicast():
+		case network.IP.To4() != nil:
+			return network.IP
+		case orIPv6 && found == nil:
+			found = network.IP
+		}
+	}
+	return found
 }
 
 // Addr is the address that the server listens on.

@@ -19,15 +19,17 @@ import (
 type csvReader struct {
 	in      *rowLimiter
 	csv     *csv.Reader
+	maxRow  int
 	columns []string // in lower case
 	line    int      // where the last row begins
 }
 
-func newCSVReader(in *bufio.Reader) (*csvReader, error) {
-	r := &csvReader{in: &rowLimiter{in: in}}
+func newCSVReader(in *bufio.Reader, maxRow int) (*csvReader, error) {
+	r := &csvReader{in: &rowLimiter{in: in}, maxRow: maxRow}
 	r.csv = csv.NewReader(r.in)
 	r.csv.FieldsPerRecord, r.csv.ReuseRecord = -1, true
 	r.csv.Comma = peekSeparator(in)
+	r.in.separator = byte(r.csv.Comma)
 	header, err := r.record()
 	var invalid *csv.ParseError
 	switch {
@@ -46,7 +48,8 @@ func newCSVReader(in *bufio.Reader) (*csvReader, error) {
 		first := slices.Index(r.columns, column)
 		switch {
 		case first < 0 && name != "status":
-			return nil, fmt.Errorf("the first line must be column names that include %s, such as name,categoryId,status: it is %q", name, strings.Join(header, string(r.csv.Comma)))
+			line := strings.Join(header, string(r.csv.Comma))
+			return nil, fmt.Errorf("the first line must be column names that include %s, such as name,categoryId,status: it is %q", name, line[:min(maxShown, len(line))])
 		case first >= 0 && slices.Contains(r.columns[first+1:], column):
 			return nil, fmt.Errorf("the first line has the column name %q twice", name)
 		}
@@ -77,31 +80,33 @@ func peekSeparator(in *bufio.Reader) rune {
 	return ','
 }
 
-func (r *csvReader) next() (row, error) {
+func (r *csvReader) next() (Row, error) {
 	fields, err := r.record()
 	var invalid *csv.ParseError
 	switch {
 	case errors.As(err, &invalid):
-		return row{line: int64(invalid.StartLine), err: describeCSV(invalid)}, nil
+		return Row{Line: int64(invalid.StartLine), Err: describeCSV(invalid)}, nil
 	case err != nil:
-		return row{}, err
+		return Row{}, err
 	}
-	found := row{line: int64(r.line)}
+	found := Row{Line: int64(r.line)}
 	if len(fields) != len(r.columns) {
-		found.err = fmt.Errorf("got %d fields, but the first line names %d columns", len(fields), len(r.columns))
+		found.Err = fmt.Errorf("got %d fields, but the first line names %d columns", len(fields), len(r.columns))
 		return found, nil
 	}
 	found.setPet(r.pet(fields))
+	found.Pet.Name = strings.Clone(found.Pet.Name) // whoever keeps the pet keeps no other columns
+	found.Pet.Status = animalstore.PetStatus(strings.Clone(string(found.Pet.Status)))
 	return found, nil
 }
 
 // record reads the next record, which is only valid until the one after it is read.
 func (r *csvReader) record() ([]string, error) {
-	r.in.left = maxRow
+	r.in.left, r.in.separators = r.maxRow, maxColumns
 	fields, err := r.csv.Read()
 	switch {
 	case errors.Is(err, errRowTooLong):
-		return nil, fmt.Errorf("after line %d: %w", r.line, err)
+		return nil, fmt.Errorf("after line %d: a row has more than %d bytes or %d columns: %w", r.line, r.maxRow, maxColumns, err)
 	case err == nil:
 		r.line, _ = r.csv.FieldPos(0)
 	}
@@ -117,28 +122,39 @@ func describeCSV(e *csv.ParseError) error {
 	return fmt.Errorf("not valid CSV at byte %d: %w", e.Column, e.Err)
 }
 
-var errRowTooLong = fmt.Errorf("a row has more than %d bytes: is a quote not closed?", maxRow)
+const (
+	// maxColumns limits the columns of a row: each takes many times the memory of the
+	// separator after it. Spreadsheets have fewer.
+	maxColumns = 20_000
+	// maxShown is how many bytes of a file an error quotes.
+	maxShown = 200
+)
+
+var errRowTooLong = errors.New("is a quote not closed?")
 
 // rowLimiter limits how much is read for a row, because package csv keeps all of it in
 // memory.
 type rowLimiter struct {
-	in   io.Reader
-	left int
+	in         io.Reader
+	separator  byte
+	left       int // bytes
+	separators int // left
 }
 
 func (l *rowLimiter) Read(p []byte) (int, error) {
-	if l.left <= 0 {
+	if l.left <= 0 || l.separators <= 0 {
 		return 0, errRowTooLong
 	}
 	n, err := l.in.Read(p)
 	l.left -= n
+	l.separators -= bytes.Count(p[:n], []byte{l.separator})
 	return n, err
 }
 
 func (r *csvReader) pet(fields []string) (pet animalstore.NewPet, err error) {
 	pet.Status = animalstore.PetAvailable
 	for i, column := range r.columns {
-		value := strings.Clone(fields[i]) // the reader reuses the record
+		value := fields[i]
 		switch column {
 		case "name":
 			pet.Name = unescapeFormula(value)

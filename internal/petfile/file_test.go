@@ -112,7 +112,7 @@ func TestQuoteNotClosed(t *testing.T) {
 		"in one line":    {"x\"y,1\n\"x\"y,1\nTom,3\n", []string{"2 refused", "3 refused", "4 Tom"}},
 		"several lines":  {"\"Rex\n\"\"the dog\"\"\r\n\",7\nTom,3", []string{"2 Rex\n\"the dog\"\n", "5 Tom"}},
 	} {
-		rows, err := newReader(strings.NewReader("name,categoryId\n"+test.content), CSV)
+		rows, err := newReader(strings.NewReader("name,categoryId\n"+test.content), CSV, maxRow)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,11 +125,11 @@ func TestQuoteNotClosed(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			text := found.pet.Name
-			if found.err != nil {
+			text := found.Pet.Name
+			if found.Err != nil {
 				text = "refused"
 			}
-			got = append(got, fmt.Sprint(found.line, " ", text))
+			got = append(got, fmt.Sprint(found.Line, " ", text))
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: got\n%q, want\n%q", name, got, test.want)
@@ -142,6 +142,44 @@ func TestLongRow(t *testing.T) {
 	for _, content := range []string{strings.Repeat("x", 2*maxRow) + ",7\n", "\"Rex,7\n" + strings.Repeat("Tom,3\n", maxRow/3)} {
 		if pets, _, err := Read(strings.NewReader("name,categoryId\n"+content), CSV); !errors.Is(err, errRowTooLong) {
 			t.Errorf("%.20q: got %+v, %v, want an error", content, pets, err)
+		}
+	}
+}
+
+// TestManyColumns: the import ends at a row whose columns would take many times the memory
+// of its text.
+func TestManyColumns(t *testing.T) {
+	many := strings.Repeat(",", maxRow/2)
+	for _, content := range []string{"name,categoryId" + many + "\nRex,7\n", "name,categoryId\nRex,7\n" + many + "\n"} {
+		if pets, _, err := Read(strings.NewReader(content), CSV); !errors.Is(err, errRowTooLong) {
+			t.Errorf("%.30q: got %+v, %v, want an error", content, pets, err)
+		}
+	}
+	if _, _, err := Read(strings.NewReader(strings.Repeat("x", maxRow-1)), CSV); err == nil || len(err.Error()) > 1000 {
+		t.Errorf("got an error of %d bytes, want a short one", len(err.Error()))
+	}
+}
+
+// endless is a file of mistakes without an end.
+type endless struct{ started bool }
+
+func (e *endless) Read(p []byte) (int, error) {
+	text := ",x\n"
+	if !e.started {
+		e.started, text = true, "name,categoryId\n"
+	}
+	return copy(p, text), nil
+}
+
+// TestRowsStop: no more of a file is read than its rows are asked for.
+func TestRowsStop(t *testing.T) {
+	rows := 0
+	for row, err := range Rows(new(endless), CSV, maxRow) {
+		if rows++; err != nil || row.Err == nil {
+			t.Fatalf("got %+v, %v, want a mistake", row, err)
+		}
+		if rows == 100 {
+			return
 		}
 	}
 }

@@ -12,19 +12,20 @@ import (
 
 // jsonlReader reads one JSON object per line.
 type jsonlReader struct {
-	in   *bufio.Reader
-	line int64 // number of the last line read
+	in     *bufio.Reader
+	maxRow int
+	line   int64 // number of the last line read
 }
 
-func (r *jsonlReader) next() (row, error) {
+func (r *jsonlReader) next() (Row, error) {
 	for {
 		text, tooLong, err := r.readLine()
 		if err != nil {
-			return row{}, err
+			return Row{}, err
 		}
-		found := row{line: r.line}
+		found := Row{Line: r.line}
 		if tooLong {
-			found.err = fmt.Errorf("the line has more than %d bytes", maxRow)
+			found.Err = fmt.Errorf("the line has more than %d bytes", r.maxRow)
 			return found, nil
 		}
 		if text = bytes.TrimSpace(text); len(text) == 0 {
@@ -44,7 +45,7 @@ func (r *jsonlReader) readLine() (text []byte, tooLong bool, err error) {
 		if !tooLong {
 			text = append(text, part...)
 		}
-		if len(text) > maxRow {
+		if len(text) > r.maxRow {
 			text, tooLong = nil, true
 		}
 		switch {

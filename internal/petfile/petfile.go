@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"animalstore"
 )
 
-// maxRow limits one pet in a file, in bytes. The API has the same limit.
+// maxRow limits one pet in a file on this machine, in bytes. The API has the same limit.
 const maxRow = 1 << 20
 
 // Format is the format of a file.
@@ -80,39 +81,52 @@ func ReadFile(name string, stdin io.Reader, format Format) ([]animalstore.NewPet
 
 // Read is ReadFile for a file that is already open.
 func Read(file io.Reader, format Format) (pets []animalstore.NewPet, mistakes []Mistake, err error) {
-	rows, err := newReader(file, format)
-	for err == nil {
-		var r row
-		r, err = rows.next()
+	for row, err := range Rows(file, format, maxRow) {
 		switch {
 		case err != nil:
-		case r.err != nil:
-			mistakes = append(mistakes, Mistake{r.line, r.err})
+			return nil, nil, err
+		case row.Err != nil:
+			mistakes = append(mistakes, Mistake{row.Line, row.Err})
 		default:
-			pets = append(pets, r.pet)
+			pets = append(pets, row.Pet)
 		}
-	}
-	if !errors.Is(err, io.EOF) {
-		return nil, nil, err
 	}
 	return pets, mistakes, nil
 }
 
-// row is a pet in a file.
-type row struct {
-	line int64 // where it begins
-	pet  animalstore.NewPet
-	err  error // why it can't be added; nil if it can
+// Row is a pet in a file.
+type Row struct {
+	Line int64 // where it begins
+	Pet  animalstore.NewPet
+	Err  error // why it can't be added; nil if it can
+}
+
+// Rows reads the pets of a file one by one, and no more of the file than that takes. A row
+// may have maxRow bytes, which are in memory while it is read. The error is about the file as a
+// whole, and the last.
+func Rows(file io.Reader, format Format, maxRow int) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		rows, err := newReader(file, format, maxRow)
+		for err == nil {
+			var r Row
+			if r, err = rows.next(); err == nil && !yield(r, nil) {
+				return
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			yield(Row{}, err)
+		}
+	}
 }
 
 // reader reads rows one by one. There are no more rows after io.EOF, or after an error
 // that says the rest can't be read.
 type reader interface {
-	next() (row, error)
+	next() (Row, error)
 }
 
 // newReader reads the given format, or detects it if format is "".
-func newReader(file io.Reader, format Format) (reader, error) {
+func newReader(file io.Reader, format Format, maxRow int) (reader, error) {
 	in := bufio.NewReaderSize(file, 64<<10)
 	skipMark(in)
 	if format == "" {
@@ -128,9 +142,9 @@ func newReader(file io.Reader, format Format) (reader, error) {
 		}
 	}
 	if format == JSONL {
-		return &jsonlReader{in: in}, nil
+		return &jsonlReader{in: in, maxRow: maxRow}, nil
 	}
-	return newCSVReader(in)
+	return newCSVReader(in, maxRow)
 }
 
 // skipMark skips a byte order mark, which some spreadsheets write.
@@ -155,13 +169,17 @@ func firstVisible(in *bufio.Reader) (byte, error) {
 }
 
 // setPet sets the pet, or the error if the API would refuse it, with the same message.
-func (r *row) setPet(pet animalstore.NewPet, err error) {
+func (r *Row) setPet(pet animalstore.NewPet, err error) {
 	if err == nil {
 		err = pet.Validate()
 	}
 	var coded *animalstore.Error
-	if errors.As(err, &coded) {
-		err = errors.New(coded.Message)
+	switch {
+	case err == nil:
+		r.Pet = pet
+	case errors.As(err, &coded):
+		r.Err = errors.New(coded.Message)
+	default:
+		r.Err = err
 	}
-	r.pet, r.err = pet, err
 }

@@ -95,16 +95,28 @@ func (c *Client) ImportPets(ctx context.Context, pets []animalstore.NewPet, opti
 }
 
 // importSum identifies an import, for all our clients in the same way.
-func importSum(pets []animalstore.NewPet, salt string) (string, error) {
+func importSum(pets []animalstore.NewPet, salt string) (hex string, err error) {
 	for i, pet := range pets {
 		var invalid *animalstore.Error
 		if err := pet.Validate(); errors.As(err, &invalid) {
 			return "", animalstore.Errorf(animalstore.ValidationFailed, "pets[%d].%s", i, invalid.Message)
 		}
 	}
-	text, err := animalstore.EncodeJSON([]any{salt, pets})
-	if err != nil {
-		return "", err
+	sum := sha256.New()
+	write := func(before string, value any) {
+		var text []byte
+		if err == nil {
+			text, err = animalstore.EncodeJSON(value)
+		}
+		sum.Write(append([]byte(before), text...))
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
+	// This is [salt, pets] in JSON, which would take several times the memory of the pets at once.
+	write("[", salt)
+	before := ",["
+	for _, pet := range pets {
+		write(before, pet)
+		before = ","
+	}
+	sum.Write([]byte("]]"))
+	return fmt.Sprintf("%x", sum.Sum(nil)), err
 }

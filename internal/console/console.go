@@ -81,16 +81,17 @@ type Sessions interface {
 // Console serves the pages at /console and below.
 type Console struct {
 	Config
-	assets *assets
-	mux    *http.ServeMux
-	origin *http.CrossOriginProtection
-	parsed sync.Once
-	pages  map[string]*template.Template // see templates
+	assets  *assets
+	mux     *http.ServeMux
+	origin  *http.CrossOriginProtection
+	imports *importSlots
+	parsed  sync.Once
+	pages   map[string]*template.Template // see templates
 }
 
 // New returns the console of a server.
 func New(c Config) *Console {
-	console := &Console{Config: c, assets: loadAssets(), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection()}
+	console := &Console{Config: c, assets: loadAssets(), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), imports: &importSlots{keys: map[int64]bool{}}}
 	console.addRoutes()
 	return console
 }

@@ -1,9 +1,7 @@
 package console
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +18,6 @@ import (
 const (
 	// workTimeout limits an import, an export and a change of many pets.
 	workTimeout = 2 * time.Minute
-	// maxFile is the size of a file to import, and maxFilePets how many pets it may have.
-	maxFile     = 5 << 20
-	maxFilePets = 10_000
 	// previewRows is how many pets of a file a check shows.
 	previewRows = 10
 	// maxMessage is how many code points of a message about a whole file are shown: it may
@@ -58,17 +53,16 @@ type importResult struct {
 	status int
 }
 
+// StoppedAt is the line of the last mistake if the rest of the file wasn't read, or 0.
+func (r importResult) StoppedAt() int64 {
+	if len(r.Mistakes) < maxMistakes {
+		return 0
+	}
+	return r.Mistakes[maxMistakes-1].Line
+}
+
 // InStore is how many pets of the file were added, now or before.
 func (r importResult) InStore() int { return r.Added + r.Existing }
-
-// petFile is a file that was sent.
-type petFile struct {
-	name     string
-	content  []byte
-	done     string // the field of the form
-	pets     []animalstore.NewPet
-	mistakes []petfile.Mistake
-}
 
 // showImport serves GET /console/pets/import.
 func (v *visit) showImport() error {
@@ -88,24 +82,14 @@ func (v *visit) showResult(r importResult) error {
 
 // checkImport serves POST /console/pets/import/check.
 func (v *visit) checkImport() error {
-	file, result := v.receivePets()
-	defer v.allowWork()()
-	if result.status != http.StatusOK || !v.may(petsRead) {
-		if !v.c.chargeAddress(v.w, v.r) { // no call charges this to the key
-			return nil
-		}
-	}
-	if result.status == http.StatusOK {
-		result.Checked, result.Requests = true, (len(file.pets)+animalstore.MaxPetBatch-1)/animalstore.MaxPetBatch
-		if err := v.preview(file, &result); err != nil {
-			return err
-		}
-	}
-	return v.showResult(result)
+	return v.serveFile(&petFile{}, func(file *petFile, r *importResult) error {
+		r.Checked, r.Requests = true, 1+(len(file.pets)+animalstore.MaxPetBatch-1)/animalstore.MaxPetBatch
+		return v.preview(file, r)
+	})
 }
 
 // preview adds what a file would add.
-func (v *visit) preview(file petFile, r *importResult) error {
+func (v *visit) preview(file *petFile, r *importResult) error {
 	c := &categories{}
 	if v.may(petsRead) {
 		var err error
@@ -134,26 +118,62 @@ func (v *visit) preview(file petFile, r *importResult) error {
 
 // addImport serves POST /console/pets/import/add. The script asks for text: a line after each
 // call of the API, then the page.
-func (v *visit) addImport() error {
-	file, result := v.receivePets()
-	defer v.allowWork()()
-	if result.status != http.StatusOK {
-		if !v.c.chargeAddress(v.w, v.r) { // no call charges this to the key
-			return nil
-		}
-		return v.showResult(result)
-	}
+func (v *visit) addImport() error { return v.serveFile(&petFile{adding: true}, v.addPets) }
+
+func (v *visit) addPets(file *petFile, r *importResult) error {
 	options := client.ImportOptions{Done: file.alreadyDone()}
 	if v.r.Header.Get("Accept") == "text/plain" {
 		options.OnBatch = v.startProgress(len(file.pets))
 	}
 	var err error
-	result.PetImport, err = v.api.ImportPets(v.r.Context(), file.pets, options)
+	r.PetImport, err = v.api.ImportPets(v.r.Context(), file.pets, options)
 	if err != nil {
-		result.Stopped = stopped(err)
-		result.status, result.Done = result.Stopped.Status, file.doneOf(result.InStore())
+		r.Stopped = stopped(err)
+		r.status, r.Done = r.Stopped.Status, file.doneOf(r.InStore())
+	}
+	return nil
+}
+
+// serveFile shows the result of a form with a file, which use gets if its pets can be added.
+func (v *visit) serveFile(file *petFile, use func(*petFile, *importResult) error) error {
+	_ = http.NewResponseController(v.w).EnableFullDuplex() // connections support it: a refusal precedes the form
+	v.allowTime(receiveTimeout)
+	if _, err := v.api.GetLimits(v.r.Context()); err != nil { // charges the key for reading the file
+		v.c.fail(v.w, v, err)
+		return v.skipForm()
+	}
+	release, ok := v.c.imports.acquire(v.key.ID)
+	if !ok {
+		v.w.Header().Set("Retry-After", "1")
+		_ = v.showResult(importResult{Problem: "The server is busy with other files: try again in a moment.", status: http.StatusServiceUnavailable})
+		return v.skipForm()
+	}
+	result, err := v.useFile(file, use, release)
+	if err != nil {
+		return err
 	}
 	return v.showResult(result)
+}
+
+// skipForm discards a form that wasn't read, because a browser that can't send all of it shows
+// no response.
+func (v *visit) skipForm() error {
+	_ = http.NewResponseController(v.w).Flush()
+	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, v.r.Body, make([]byte, 512)) // io.Copy takes more memory
+	return nil
+}
+
+// useFile reads a file and calls use if its pets can be added. It releases the slot, so that
+// nobody waits for a browser that is slow to receive the result.
+func (v *visit) useFile(file *petFile, use func(*petFile, *importResult) error, release func()) (importResult, error) {
+	defer release()
+	result := v.receivePets(file)
+	if result.status != http.StatusOK {
+		return result, nil
+	}
+	defer v.allowWork()()
+	err := use(file, &result)
+	return result, err
 }
 
 // startProgress begins a response, and returns what adds a line to it.
@@ -185,91 +205,18 @@ func (v *visit) allowWork() context.CancelFunc {
 
 // receivePets reads a form with a file. The result has another status than 200 if its pets
 // can't be added.
-func (v *visit) receivePets() (file petFile, result importResult) {
-	v.allowTime(uploadTimeout)
+func (v *visit) receivePets(file *petFile) importResult {
 	err := file.receive(v.r)
-	if err == nil {
-		err = file.parse()
-	}
 	name := strings.ToValidUTF8(file.name, "\uFFFD")
-	result = importResult{File: shorten(name, maxFileName), Pets: len(file.pets), Mistakes: file.mistakes, status: http.StatusOK}
+	result := importResult{File: shorten(name, maxFileName), Pets: len(file.pets), Mistakes: file.mistakes, status: http.StatusOK}
 	switch {
-	case err != nil:
-		result.status, result.Problem = http.StatusBadRequest, sentence(shorten(strings.ToValidUTF8(err.Error(), "\uFFFD"), maxMessage))
-		if errors.Is(err, errTooLarge) {
-			result.status = http.StatusRequestEntityTooLarge
-		}
-	case len(file.mistakes) > 0:
+	case errors.Is(err, errTooLarge):
+		result.status = http.StatusRequestEntityTooLarge
+	case err != nil, len(file.mistakes) > 0:
 		result.status = http.StatusBadRequest
 	}
-	return file, result
-}
-
-var errTooLarge = fmt.Errorf("the file is larger than %d MiB: split it", maxFile>>20)
-
-// receive reads a form to its end, because a browser that can't send all of it shows no
-// response.
-func (f *petFile) receive(r *http.Request) error {
-	form, err := r.MultipartReader()
 	if err != nil {
-		return errors.New("files are sent with the form on this page")
+		result.Problem = sentence(shorten(strings.ToValidUTF8(err.Error(), "\uFFFD"), maxMessage))
 	}
-	for {
-		part, err := form.NextPart()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			switch part.FormName() {
-			case "file":
-				f.name = part.FileName()
-				f.content, err = io.ReadAll(io.LimitReader(part, maxFile+1))
-			case "done":
-				var done []byte
-				done, err = io.ReadAll(io.LimitReader(part, 100))
-				f.done = string(done)
-			}
-		}
-		if err != nil {
-			return errors.New(refusalText(incompleteError("the file", err)))
-		}
-	}
-}
-
-// parse reads the pets of the file and its mistakes.
-func (f *petFile) parse() error {
-	switch {
-	case f.name == "":
-		return errors.New("choose a file")
-	case len(f.content) > maxFile:
-		return errTooLarge
-	case bytes.IndexByte(f.content, 0) >= 0:
-		return errors.New("this isn’t a text file: save the table as CSV (UTF-8), then choose that file")
-	}
-	var err error
-	f.pets, f.mistakes, err = petfile.Read(bytes.NewReader(f.content), petfile.FormatOf(f.name))
-	switch n := len(f.pets) + len(f.mistakes); {
-	case err != nil:
-		return err
-	case n == 0:
-		return errors.New("the file has no pets")
-	case n > maxFilePets:
-		return fmt.Errorf("the file has more than %s pets: split it", number(maxFilePets))
-	}
-	return nil
-}
-
-// doneOf is a field that says how many pets of this file are added.
-func (f *petFile) doneOf(pets int) string {
-	return fmt.Sprintf("%x %d", sha256.Sum256(f.content), pets)
-}
-
-// alreadyDone is how many pets of this file the form says are added. Sending them again
-// would add nothing, but cost requests, so that a key with few of them wouldn't get further.
-func (f *petFile) alreadyDone() (pets int) {
-	var sum []byte
-	if _, err := fmt.Sscanf(f.done, "%x %d", &sum, &pets); err != nil || f.doneOf(pets) != f.done {
-		return 0
-	}
-	return pets
+	return result
 }

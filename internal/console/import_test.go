@@ -41,6 +41,9 @@ func petLines(n int) string {
 	return b.String()
 }
 
+// mistakes is a CSV file with this many mistakes.
+func mistakes(n int) string { return strings.ReplaceAll(petLines(n), ",1\n", ",\n") }
+
 // count is how many pets are in the store.
 func (s *site) count() (n int64) {
 	s.t.Helper()
@@ -64,14 +67,18 @@ func TestImportRefused(t *testing.T) {
 		{"no file", "", "", http.StatusBadRequest, "Choose a file"},
 		{"too large", "pets.csv", petLines(1) + strings.Repeat("x", 5<<20), http.StatusRequestEntityTooLarge, "5 MiB"},
 		{"too many", "pets.csv", petLines(10_001), http.StatusBadRequest, "10,000"},
+		{"too many before a broken row", "pets.csv", petLines(10_001) + "\"" + strings.Repeat("x", 2<<20), http.StatusBadRequest, "10,000"},
 		{"no pets", "pets.csv", petLines(0), http.StatusBadRequest, "no pets"},
 		{"a spreadsheet", "pets.xlsx", "PK\x03\x04\x14\x00\x06\x00", http.StatusBadRequest, "CSV (UTF-8)"},
-		{"many mistakes", "pets.csv", strings.ReplaceAll(petLines(1_000), ",1\n", ",\n"), http.StatusBadRequest, "1,000 mistakes"},
+		{"many mistakes", "pets.csv", mistakes(1_000) + strings.Repeat("x", 2<<20), http.StatusBadRequest, "<td>101</td>"},
 		{"mistakes", "pets.jsonl", `{"name": "Rex", "categoryId": 1}` + "\n{}\n" + `{"name": " ", "categoryId": 1}`, http.StatusBadRequest, "2 mistakes"},
 	} {
 		for _, action := range []string{"check", "add"} {
 			b.importFile(action, c.file, c.content, "").want(t, c.name+": "+action, c.status, c.want)
 		}
+	}
+	if p := b.importFile("check", "pets.csv", mistakes(101), ""); strings.Contains(p.body, "<td>102</td>") {
+		t.Errorf("got more than 100 mistakes\n%s", p.body)
 	}
 	reader := s.signedIn(animalstore.Read)
 	reader.importFile("add", "pets.csv", petLines(1), "").want(t, "without permission", http.StatusForbidden)
@@ -87,7 +94,7 @@ func TestImportRefused(t *testing.T) {
 func TestImportStops(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("few", animalstore.Write, 3)
+	secret, _ := s.key("few", animalstore.Write, 4) // one for the file, three for its pets
 	b := s.browser()
 	b.signIn(secret)
 	s.advance(time.Hour)

@@ -72,7 +72,7 @@ type upload struct {
 	// addPet adds the pet, once all fields that precede the photos are known. Its error ends the
 	// upload.
 	addPet func() (pet int64, err error)
-	body   *io.LimitedReader
+	form   *parts
 	once   string // of the form
 	files  int    // seen so far
 	sent   gallery
@@ -84,19 +84,13 @@ type upload struct {
 
 // receive reads a form and adds its photos. The error is for a form that was refused as a
 // whole.
-func (u *upload) receive() error {
-	u.body = &io.LimitedReader{R: u.v.r.Body, N: maxPartHeader}
-	u.v.r.Body = struct {
-		io.Reader
-		io.Closer
-	}{u.body, u.v.r.Body}
-	form, err := u.v.r.MultipartReader()
-	if err != nil {
+func (u *upload) receive() (err error) {
+	if u.form, err = readParts(u.v.r); err != nil {
 		return badField("", "photos are sent with the form on the page of the pet")
 	}
 	u.v.r.PostForm = url.Values{}
 	u.v.allowTime(uploadTimeout)
-	err = u.readParts(form)
+	err = u.readParts()
 	switch {
 	case err != nil || u.pet != 0:
 		return err
@@ -115,18 +109,16 @@ func (v *visit) allowPage() context.CancelFunc {
 	return cancel
 }
 
-func (u *upload) readParts(form *multipart.Reader) (failed error) {
+func (u *upload) readParts() (failed error) {
 	for !u.broken {
-		u.body.N = maxPartHeader
-		part, err := form.NextPart()
-		if err == io.EOF && u.body.N > 0 {
+		part, err := u.form.next()
+		if err == io.EOF {
 			return failed
 		}
 		if err != nil {
-			u.refuse("", incompleteError("the form", err))
+			u.refuse("", incompleteError("the form", err, uploadTimeout))
 			return failed
 		}
-		u.body.N = maxUpload
 		switch name := part.FileName(); {
 		case failed != nil: // a browser that can't send all of a form shows no response
 		case part.FormName() != "photo":
@@ -140,7 +132,6 @@ func (u *upload) readParts(form *multipart.Reader) (failed error) {
 		default:
 			failed = u.readFile(part, name)
 		}
-		part.Close() // skips the rest, which isn't limited like the header of the next one
 	}
 	return failed
 }
@@ -196,7 +187,7 @@ func (u *upload) add(part *multipart.Part) error {
 	case err != nil:
 		return err
 	case u.broken && res.StatusCode != http.StatusServiceUnavailable: // the API may have cut it off
-		return incompleteError("it", file.err)
+		return incompleteError("it", file.err, uploadTimeout)
 	case res.StatusCode == http.StatusCreated:
 		u.sent.Added++
 		return nil
@@ -365,14 +356,14 @@ func photoRefusal(err error) string {
 }
 
 // incompleteError says why a form, or a file in it, couldn't be read to its end.
-func incompleteError(what string, err error) error {
+func incompleteError(what string, err error, timeout time.Duration) error {
 	var limit *http.MaxBytesError
 	var network interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &limit):
 		return badField("", "the files are larger than "+strconv.Itoa(maxFileBytes>>20)+" MiB together: add fewer at once")
 	case errors.As(err, &network) && network.Timeout():
-		return badField("", what+" didn’t arrive within "+strconv.Itoa(int(uploadTimeout/time.Second))+" seconds: try again with fewer or smaller files")
+		return badField("", what+" didn’t arrive within "+strconv.Itoa(int(timeout/time.Second))+" seconds: try again with fewer or smaller files")
 	}
 	return badField("", what+" didn’t arrive completely: try again")
 }

@@ -74,6 +74,7 @@ type upload struct {
 	addPet func() (pet int64, err error)
 	form   *parts
 	once   string // of the form
+	fields int    // their size so far
 	files  int    // seen so far
 	sent   gallery
 	// stop is why no more files can be added, or nil.
@@ -136,10 +137,12 @@ func (u *upload) readParts() (failed error) {
 	return failed
 }
 
-// readField keeps a field as if the form had no files.
+// readField keeps a field as if the form had no files: all fields together have the size of a
+// form.
 func (u *upload) readField(part *multipart.Part) error {
 	text, err := io.ReadAll(io.LimitReader(part, maxForm+1))
-	if err != nil || len(text) > maxForm {
+	u.fields += len(part.FormName()) + len(text) + 100 // for what keeps them
+	if err != nil || u.fields > maxForm {
 		return badField("", "the form is too large")
 	}
 	u.v.r.PostForm.Add(part.FormName(), string(text))

@@ -141,6 +141,13 @@ func TestUploadMemory(t *testing.T) {
 	large := strings.Repeat("a", 100_000)
 	b.post(path, url.Values{"photo": {large}}).want(t, "not multipart", http.StatusRequestEntityTooLarge)
 	b.send(path, "", jpegFile, pngFile.as(large, "image/png")).want(t, "a long header", http.StatusBadRequest)
+	var fields bytes.Buffer
+	form := multipart.NewWriter(&fields)
+	for i := range 5 {
+		form.WriteField(fmt.Sprint("field ", i), large[:20_000])
+	}
+	form.Close()
+	b.sendBody(path, form.FormDataContentType(), &fields).want(t, "many fields", http.StatusBadRequest, "too large")
 	larger := file{"larger.jpg", "image/jpeg", append(slices.Clone(jpegFile.content), large...)}
 	b.send(path, "", larger, larger).wantDone(t, "photos-added")
 }

@@ -14,15 +14,12 @@ import (
 )
 
 // TestPythonPackage uses the installed package in an empty directory: the programs in its
-// README run against a real server, pyright accepts them, and mistakes are explained.
+// README run against a real server, and mistakes are explained.
 func TestPythonPackage(t *testing.T) {
 	t.Parallel()
 	p := buildPython(t)
 	checkWheel(t, p.file(t, "*.whl"))
-	mustRun(t, pythonDir, "python3", "tools/environment.py", "requirements.txt", "requirements-check.txt")
-	pyright := filepath.Join(filepath.Dir(p.python), "pyright")
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "pyrightconfig.json"), `{"typeCheckingMode": "strict"}`)
 	readme := string(mustRead(t, pythonDir+"/README.md"))
 	programs := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(readme, -1)
 	if len(programs) != 2 {
@@ -32,7 +29,6 @@ func TestPythonPackage(t *testing.T) {
 	for i, want := range []string{"Rex has id 1\n1 Rex\n", "1 Rex\n"} {
 		program := strings.Replace(programs[i][1], "http://127.0.0.1:8080", url, 1)
 		write(t, filepath.Join(dir, "program.py"), program)
-		mustRun(t, dir, pyright, "--pythonpath", p.installed, "program.py")
 		cmd := exec.Command(p.installed, "-W", "error", "program.py")
 		cmd.Dir = dir
 		cmd.Env = append(withoutSettings(), "ANIMALSTORE_API_KEY="+ownerKey)
@@ -81,7 +77,7 @@ func checkWheel(t *testing.T, wheel string) {
 func TestPythonTypes(t *testing.T) {
 	t.Parallel()
 	p := buildPython(t)
-	mustRun(t, pythonDir, "python3", "tools/environment.py", "requirements.txt", "requirements-check.txt")
+	bin := p.checkers(t)
 	source := filepath.Join(t.TempDir(), "source")
 	if err := os.CopyFS(source, os.DirFS(filepath.Join(p.dir, "source"))); err != nil {
 		t.Fatal(err)
@@ -91,7 +87,6 @@ func TestPythonTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	bin := filepath.Dir(p.python)
 	mustRun(t, pythonDir, filepath.Join(bin, "ruff"), "format", "--check", "--no-cache", "--quiet", ".")
 	mustRun(t, source, filepath.Join(bin, "ruff"), "check", "--no-cache", "--quiet", ".")
 	mustRun(t, source, "env", "MYPYPATH=src", filepath.Join(bin, "mypy"), "src", "tests", "tools")
@@ -99,6 +94,13 @@ func TestPythonTypes(t *testing.T) {
 		// The adapter handles JSON of any type, which pyright's strict mode doesn't allow.
 		mustRun(t, source, filepath.Join(bin, "pyright"), "--pythonpath", p.python, "src", "tests/users.py")
 	}
+}
+
+// checkers installs the programs that check the sources, and returns their directory.
+func (p pythonPackage) checkers(t *testing.T) string {
+	t.Helper()
+	mustRun(t, pythonDir, "python3", "tools/environment.py", "requirements.txt", "requirements-check.txt")
+	return filepath.Dir(p.python)
 }
 
 func mustRun(t *testing.T, dir string, argv ...string) {

@@ -18,7 +18,7 @@ import (
 // signature, and refuse others. Scenarios test the verification itself.
 func TestReceivers(t *testing.T) {
 	for name, start := range map[string]func(*testing.T, string) (string, *bufio.Scanner){
-		"typescript": startJSReceiver, "python": startPythonReceiver,
+		"typescript": startTypeScriptReceiver, "python": startPythonReceiver,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,11 +59,23 @@ func sendWebhook(t *testing.T, url string, secret []byte) int {
 	return res.StatusCode
 }
 
-func startJSReceiver(t *testing.T, secret string) (url string, printed *bufio.Scanner) {
+// guideReceiver is the receiver in a language that docs/webhooks.md shows.
+func guideReceiver(t *testing.T, lang string) (text string) {
+	t.Helper()
+	for _, b := range documentBlocks(t) {
+		if b.document == "docs_webhooks" && b.lang == lang {
+			text += b.text
+		}
+	}
+	return text
+}
+
+func startTypeScriptReceiver(t *testing.T, secret string) (url string, printed *bufio.Scanner) {
 	t.Helper()
 	buildTypeScript(t)
 	dir := linkedPackage(t)
-	write(t, filepath.Join(dir, "receiver.js"), string(mustRead(t, "testdata/receiver.js")))
+	write(t, filepath.Join(dir, "receiver.ts"), guideReceiver(t, "ts"))
+	compile(t, dir, "receiver.ts")
 	write(t, filepath.Join(dir, "run.js"), `import { receiver } from "./receiver.js";
 
 const server = receiver([process.argv[2]], (id, event) => console.log(id, event.type));
@@ -76,7 +88,7 @@ func startPythonReceiver(t *testing.T, secret string) (url string, printed *bufi
 	t.Helper()
 	p := buildPython(t)
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "receiver.py"), string(mustRead(t, "testdata/receiver.py")))
+	write(t, filepath.Join(dir, "receiver.py"), guideReceiver(t, "python"))
 	write(t, filepath.Join(dir, "run.py"), `import sys
 from http.server import ThreadingHTTPServer
 

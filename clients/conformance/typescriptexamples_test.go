@@ -19,8 +19,7 @@ func TestTypeScriptExamples(t *testing.T) {
 	// The service checks that the host of a webhook exists.
 	examples := strings.ReplaceAll(string(mustRead(t, "../../internal/pages/examples.ts")), "https://example.com", "http://127.0.0.1:9")
 	write(t, filepath.Join(dir, "examples.ts"), examples)
-	write(t, filepath.Join(dir, "node.d.ts"), nodeTypes)
-	mustRun(t, dir, tool(t, "tsc"), "--strict", "--target", "es2022", "--lib", "es2022,dom,dom.asynciterable", "--module", "nodenext", "--skipLibCheck", "node.d.ts", "examples.ts")
+	compile(t, dir, "examples.ts")
 	write(t, filepath.Join(dir, "photo.jpg"), string(phototest.JPEG(phototest.Drawing(40, 30))))
 	write(t, filepath.Join(dir, "run.js"), runExamples)
 	url := startReal(t)
@@ -32,12 +31,14 @@ func TestTypeScriptExamples(t *testing.T) {
 	}
 }
 
-// nodeTypes are the types of Node that the examples need.
-const nodeTypes = `declare module "node:fs/promises" {
-  export function readFile(path: string): Promise<Uint8Array<ArrayBuffer>>;
-  export function writeFile(path: string, data: AsyncIterable<Uint8Array>): Promise<void>;
+// compile compiles programs of strict TypeScript for Node.
+func compile(t *testing.T, dir string, files ...string) {
+	t.Helper()
+	mustRun(t, dir, append([]string{
+		tool(t, "tsc"), "--strict", "--target", "es2022", "--lib", "es2022,dom,dom.asynciterable",
+		"--module", "nodenext", "--skipLibCheck", "--types", "node",
+	}, files...)...)
 }
-`
 
 // runExamples adds what the examples request, and runs those last that remove it.
 const runExamples = `import { Client } from "animalstore";
@@ -64,7 +65,8 @@ for (const name of [...first, ...others, ...last]) {
 console.log("all", Object.keys(examples).length, "ran");
 `
 
-// linkedPackage is an empty directory in which programs can import the package.
+// linkedPackage is an empty directory in which programs can import the package and Node's
+// types.
 func linkedPackage(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,8 +77,10 @@ func linkedPackage(t testing.TB) string {
 	if err := os.Mkdir(filepath.Join(dir, "node_modules"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(source, filepath.Join(dir, "node_modules", "animalstore")); err != nil {
-		t.Fatal(err)
+	for name, target := range map[string]string{"animalstore": source, "@types": filepath.Join(source, "node_modules", "@types")} {
+		if err := os.Symlink(target, filepath.Join(dir, "node_modules", name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	write(t, filepath.Join(dir, "package.json"), `{"type": "module"}`)
 	return dir

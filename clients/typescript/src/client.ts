@@ -44,8 +44,10 @@ export class Client {
    * @param baseURL Such as "https://pets.example" or "http://127.0.0.1:8080/v1": the
    * version at the end is optional. Nothing is sent yet, so a wrong key is noticed only in
    * the first call.
+   * @param apiKey Without one, it throws an InvalidArgumentError. The type allows undefined
+   * because an environment variable may be unset.
    */
-  constructor(baseURL: string, apiKey: string, options: ClientOptions = {}) {
+  constructor(baseURL: string, apiKey: string | undefined, options: ClientOptions = {}) {
     this.#transport = newTransport(baseURL, apiKey, options);
   }
 

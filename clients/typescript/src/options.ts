@@ -221,9 +221,9 @@ export function parseBase(baseURL: string): URL {
 export const version = "/v1";
 
 /** Checks that a key can be sent as a bearer token. Its errors don't quote the key. */
-export function checkKey(apiKey: string): void {
+export function checkKey(apiKey = ""): asserts apiKey is string {
   const rules: [unknown, string][] = [
-    [apiKey, "the API key is empty"],
+    [apiKey, "the API key is missing: is its environment variable set?"],
     [!/[^!-~]/.test(apiKey), "the API key contains an invalid character, such as a line break"],
   ];
   checkRules(rules, origin);

@@ -39,7 +39,7 @@ export interface Transport {
   pauseStream(call: Call<unknown>, scope: Scope, after: number, breaks: number, attempts: number): Promise<void>;
 }
 
-export function newTransport(baseURL: string, apiKey: string, options: ClientOptions): Transport {
+export function newTransport(baseURL: string, apiKey: string | undefined, options: ClientOptions): Transport {
   const { fetch, userAgent, maxAttempts, backoff, maxWait, attemptTimeout, pacing, onWait, onAttempt } = checkSettings(options);
   const base = parseBase(baseURL);
   checkKey(apiKey);

@@ -1,9 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"io"
 	"net/http"
-	"sync/atomic"
 
 	"animalstore"
 )
@@ -13,7 +13,9 @@ const assistantPath = "/mcp"
 
 // Assistant responds to a request of an assistant, whose body has been read. It calls the API
 // with api, which adds the credential. allowed reports whether the key may call an operation.
-type Assistant func(r *http.Request, body []byte, api http.Handler, allowed func(operation string) bool) *http.Response
+// A message that makes no such call is charged with charge before it is handled. If that
+// returns false, so that the key gets 429, the response is nil.
+type Assistant func(r *http.Request, body []byte, charge func() bool, api http.Handler, allowed func(operation string) bool) *http.Response
 
 // serveAssistant serves /mcp. A request is charged for the calls of the API that it makes, or
 // as one if it makes none.
@@ -23,15 +25,34 @@ func (s *Server) serveAssistant(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	r.ctx = r.withKey(r.ctx)
-	var calls atomic.Int64
-	response, err := s.askAssistant(w, r, &calls)
-	if calls.Load() == 0 {
-		if err := s.limit(w, r); err != nil {
-			return err
+	body, err := readMessage(w, r)
+	if err != nil {
+		return cmp.Or(s.limit(w, r), err)
+	}
+	var charged bool
+	var refused error
+	charge := func() bool {
+		charged, refused = true, s.limit(w, r)
+		return refused == nil
+	}
+	call := func(inner http.ResponseWriter, in *http.Request) {
+		charged = true
+		in.Header["Authorization"] = r.Header["Authorization"]
+		in.Header["X-Request-Id"] = []string{r.id}
+		s.ServeHTTP(inner, in)
+		for _, name := range []string{limitHeader, remainingHeader, resetHeader} {
+			w.Header()[name] = inner.Header()[name]
 		}
 	}
-	if err != nil {
-		return err
+	allowed := func(operation string) bool {
+		return r.key.Permissions.Allows(PermissionOf(operation))
+	}
+	response := s.assistant(r.WithContext(r.Context()), body, charge, http.HandlerFunc(call), allowed)
+	if !charged {
+		charge()
+	}
+	if refused != nil {
+		return refused
 	}
 	for name, values := range response.Header {
 		w.Header()[name] = values
@@ -41,8 +62,8 @@ func (s *Server) serveAssistant(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// askAssistant returns the assistant's response, and counts its calls of the API.
-func (s *Server) askAssistant(w http.ResponseWriter, r *request, calls *atomic.Int64) (*http.Response, error) {
+// readMessage reads the body of a request of an assistant.
+func readMessage(w http.ResponseWriter, r *request) ([]byte, error) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, animalstore.Errorf(animalstore.MethodNotAllowed, "this method is not allowed here: use POST")
@@ -51,17 +72,5 @@ func (s *Server) askAssistant(w http.ResponseWriter, r *request, calls *atomic.I
 	if err != nil {
 		return nil, err
 	}
-	if err := checkMediaType(r.Header, typeJSON); err != nil {
-		return nil, err
-	}
-	call := func(w http.ResponseWriter, in *http.Request) {
-		calls.Add(1)
-		in.Header["Authorization"] = r.Header["Authorization"]
-		in.Header["X-Request-Id"] = []string{r.id}
-		s.ServeHTTP(w, in)
-	}
-	allowed := func(operation string) bool {
-		return r.key.Permissions.Allows(PermissionOf(operation))
-	}
-	return s.assistant(r.WithContext(r.Context()), body, http.HandlerFunc(call), allowed), nil
+	return body, checkMediaType(r.Header, typeJSON)
 }

@@ -92,8 +92,12 @@ func TestKeyFailures(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			s := start(t)
 			s.db.arm("KeyByHash", f.fault)
-			for _, c := range []call{{path: "/v1/nothing"}, {path: "/v1/pets"}, {method: "HEAD", path: "/v1/pets"}, {method: "OPTIONS", path: "/v1/pets"}} {
-				s.do(t, c).want(t, f.want, f.code)
+			for _, c := range []call{{path: "/v1/nothing"}, {path: "/v1/pets"}, {method: "HEAD", path: "/v1/pets"}, {method: "OPTIONS", path: "/v1/pets"}, {method: "POST", path: "/mcp"}} {
+				got := s.do(t, c)
+				got.want(t, f.want, f.code)
+				if got.header.Get("X-RateLimit-Limit") != "3000" {
+					t.Errorf("%s %s: got %v, want the limit of the address", c.method, c.path, got)
+				}
 			}
 			s.db.arm("KeyByHash", nil)
 			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusOK, "")

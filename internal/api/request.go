@@ -151,7 +151,7 @@ func (s *Server) recovered(w *response, r *request, v any) {
 		s.log.Error("request failed after its response had begun", "request_id", r.id, "path", r.URL.Path, "err", err)
 		panic(http.ErrAbortHandler) // cuts the response off, so that it isn't mistaken for a complete one
 	}
-	if underV1(r.URL.Path) && !w.has(limitHeader) {
+	if (underV1(r.URL.Path) || r.pattern == assistantPath) && !w.has(limitHeader) {
 		setLimitHeaders(w, s.anonymous.Peek(s.clientAddr(r.Request)))
 	}
 	s.writeError(w, r, err)

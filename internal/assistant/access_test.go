@@ -1,16 +1,23 @@
 package assistant_test
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"math/bits"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"animalstore"
+	"animalstore/internal/assistant"
 	"animalstore/internal/db"
 	"animalstore/internal/server"
 
@@ -167,7 +174,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"batch of the version that had them", "POST", "[" + listTools + "]", []string{"Mcp-Protocol-Version", "2025-03-26"}, 400, "batches are not supported"},
 		{"no JSON", "POST", "{", nil, 400, `"jsonrpc":"2.0"`},
 		{"empty", "POST", "", nil, 400, `"jsonrpc":"2.0"`},
-		{"unknown method", "POST", `{"jsonrpc":"2.0","id":1,"method":"keys/list"}`, nil, 400, `keys/list`},
+		{"unknown method", "POST", `{"jsonrpc":"2.0","id":1,"method":"keys/list"}`, nil, 400, `"code":-32601`},
 		{"unknown version", "POST", listTools, []string{"Mcp-Protocol-Version", "2020-01-01"}, 400, "nsupported protocol version"},
 		{"another type", "POST", listTools, []string{"Content-Type", "text/plain"}, 415, `"unsupported_media_type"`},
 		{"compressed", "POST", listTools, []string{"Content-Encoding", "gzip"}, 415, `"unsupported_media_type"`},
@@ -192,6 +199,161 @@ func TestRefusedRequests(t *testing.T) {
 		}
 		if strings.Contains(body, "error") && test.method != "HEAD" && !json.Valid([]byte(body)) {
 			t.Errorf("%s: got %q, want JSON", test.name, body)
+		}
+	}
+}
+
+// repeated is n times what item makes of a number, separated by commas.
+func repeated(n int, item func(i int) string) string {
+	items := make([]string, n)
+	for i := range items {
+		items[i] = item(i)
+	}
+	return strings.Join(items, ",")
+}
+
+// TestMessages: what isn't exactly one message within bounds gets an error, and nothing of
+// it is done.
+func TestMessages(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(everything, 1<<30)
+	ping := func(params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"ping","params":{` + params + `}}`
+	}
+	members := func(n int) string { return repeated(n, func(i int) string { return fmt.Sprintf(`"%d":0`, i) }) }
+	entries := func(n int) string { return `"x":[[` + repeated(n-1, func(int) string { return "0" }) + "]]" }
+	identified := func(id string) string { return `{"jsonrpc":"2.0","method":"ping","id":` + id + `}` }
+	const notJSON, notMessage = -32700, -32600
+	for _, test := range []struct {
+		name, message string
+		code          int
+	}{
+		{"90,000 members", ping(members(90_000)), notJSON},
+		{"1,001 members", ping(members(997)), notJSON},
+		{"450,000 entries", ping(entries(450_000)), notJSON},
+		{"10,001 entries", ping(entries(10_001)), notJSON},
+		{"a second message", callOf("add_pet", `{"name":"Rex","categoryId":7}`) + ping(""), notJSON},
+		{"duplicate methods", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, notJSON},
+		{"duplicate arguments", callOf("add_pet", `{"name":"Rex","categoryId":7,"name":"Max"}`), notJSON},
+		{"no UTF-8", ping("\"x\":\"\xff\""), notJSON},
+		{"no object", "null", notJSON},
+		{"a fraction as id", identified("1.5"), notMessage},
+		{"an id that isn't exact in every language", identified("9007199254740993"), notMessage},
+		{"null as id", identified("null"), notMessage},
+		{"an object as id", identified("{}"), notMessage},
+		{"another spelling of method", `{"jsonrpc":"2.0","id":1,"METHOD":"ping"}`, notMessage},
+		{"a number as method", `{"jsonrpc":"2.0","id":1,"method":1}`, notMessage},
+		{"another version", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, notMessage},
+		{"a request and a response", `{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}`, notMessage},
+	} {
+		res := s.post(key, test.message)
+		if body, want := read(t, res), fmt.Sprintf(`"id":null,"error":{"code":%d,`, test.code); res.StatusCode != 400 || !strings.Contains(body, want) {
+			t.Errorf("%s: got %d %.200s, want 400 %s", test.name, res.StatusCode, body, want)
+		}
+	}
+	for id, message := range map[string]string{
+		"1": ping(members(995) + "," + entries(10_000)), "-9007199254740991": identified("-9007199254740991"), `"1.5"`: identified(`"1.5"`), "100": identified("1e2"),
+	} {
+		res := s.post(key, message)
+		if body := read(t, res); res.StatusCode != 200 || !strings.Contains(body, `"id":`+id+`,"result":{`) {
+			t.Errorf("the id %s: got %d %.200s, want 200 and a result", id, res.StatusCode, body)
+		}
+	}
+	if res := s.post(key, `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`); res.StatusCode != 202 {
+		t.Errorf("a response: got %d %s, want 202", res.StatusCode, read(t, res))
+	}
+	if pets, err := s.db.CountPets(t.Context(), nil); err != nil || pets.Available != 0 {
+		t.Errorf("got %+v, %v, want no pet", pets, err)
+	}
+}
+
+// TestMessagesOverPipes: a message that isn't valid gets an error too, and the next one is
+// served. What isn't JSON ends the session.
+func TestMessagesOverPipes(t *testing.T) {
+	const ping = `{"jsonrpc":"2.0","id":"the last","method":"ping"}`
+	lines := []string{
+		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":1,"METHOD":"ping"}`, "[" + ping + "]", "",
+		`{"jsonrpc":"2.0","id":1,"method":"ping","id":2}`, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":[` + strings.Repeat("0,", 10_000) + `0]}}`, ping,
+	}
+	serve := func(in io.ReadCloser, out io.WriteCloser) error {
+		return assistant.New("1.2.3", slog.New(slog.DiscardHandler)).Serve(t.Context(), in, out, &assistant.Caller{})
+	}
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- serve(in, out) }()
+	go io.WriteString(toServer, strings.Join(lines, "\n")+"\n")
+	responses := bufio.NewScanner(fromServer)
+	for _, want := range append(slices.Repeat([]string{`"id":null,"error":{"code":-32`}, 5), `"id":"the last","result":{`) {
+		if responses.Scan(); !strings.Contains(responses.Text(), want) {
+			t.Errorf("got %s, want %s", responses.Text(), want)
+		}
+	}
+	toServer.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	for _, input := range []string{"help\n", ping + ping + "\n", ping[:20], `{"x":"` + strings.Repeat("x", 1<<20) + `"}`} {
+		var out pipe
+		if err := serve(io.NopCloser(strings.NewReader(input)), &out); err == nil || out.Len() > 0 {
+			t.Errorf("%.50q: got %q, %v, want the end", input, out.String(), err)
+		}
+	}
+}
+
+// pipe is where responses go.
+type pipe struct{ bytes.Buffer }
+
+func (*pipe) Close() error { return nil }
+
+// TestErrorsRepeatNothing: no JSON-RPC error repeats a value of the request.
+func TestErrorsRepeatNothing(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(everything, 1<<30)
+	message := func(method, params string) string {
+		return `{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":` + params + `}`
+	}
+	const future = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	headers := []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "secret", "Mcp-Name", "secret"}
+	for _, test := range []struct {
+		message string
+		header  []string
+		code    int
+	}{
+		{callOf("secret", "{}"), nil, -32602},
+		{message("secret", "{}"), nil, -32601},
+		{message("secret", "{"+future+"}"), headers, -32601},
+		{message("tools/call", `{"name":["secret"]}`), nil, -32602},
+		{message("initialize", `{"protocolVersion":["secret"]}`), nil, -32600},
+		{message("resources/read", `{"uri":"secret"}`), nil, -32602},
+		{message("tools/list", `{"cursor":"secret"}`), nil, -32602},
+		{message("tools/call", `{"name":"limits",`+future+`}`), headers, mcp.CodeHeaderMismatch},
+		{`{"jsonrpc":"2.0","id":7,"error":"secret"}`, nil, -32600},
+	} {
+		body := read(t, s.post(key, test.message, test.header...))
+		if want := fmt.Sprintf(`"error":{"code":%d,"message":`, test.code); strings.Contains(body, "secret") || !strings.Contains(body, want) {
+			t.Errorf("%s: got %s, want %s without the secret", test.message, body, want)
+		}
+	}
+}
+
+// TestLimitHeaders: every response says what is left of the key's limit.
+func TestLimitHeaders(t *testing.T) {
+	s := start(t)
+	s.photo(s.pet("Rex", 7).ID)
+	key, _ := s.key(everything, 100)
+	left := 100
+	for _, test := range []struct {
+		message string
+		cost    int
+	}{
+		{callOf("inventory", "{}"), 1}, {callOf("pet_photo", `{"petId":1}`), 2}, {callOf("remove_pet", `{"petId":99}`), 1},
+		{callOf("find_pets", `{"x":1}`), 1}, {listTools, 1}, {"[]", 1}, {"{", 1}, {`{"jsonrpc":"2.0","method":"notifications/initialized"}`, 1},
+	} {
+		left -= test.cost
+		h := s.post(key, test.message).Header
+		if h.Get("X-Ratelimit-Limit") != "100" || h.Get("X-Ratelimit-Remaining") != strconv.Itoa(left) || h.Get("X-Ratelimit-Reset") == "" {
+			t.Errorf("%s: got %v, want %d of 100 left", test.message, h, left)
 		}
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"animalstore"
@@ -62,7 +62,8 @@ type Caller struct {
 	// Lists reports whether a tool is listed for the caller.
 	Lists func(tool string) bool
 
-	deadline time.Time // of a request; zero: none
+	deadline  time.Time   // of a request; zero: none
+	succeeded atomic.Bool // a response has the result of a tool, or the list of them
 }
 
 type callerKey struct{}
@@ -72,16 +73,6 @@ func withCaller(ctx context.Context, c *Caller) context.Context {
 }
 
 func callerOf(ctx context.Context) *Caller { return ctx.Value(callerKey{}).(*Caller) }
-
-// Serve serves one assistant that writes its requests to in and reads the responses from
-// out, until in ends.
-func (a *Assistant) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, c *Caller) error {
-	return a.server.Run(withCaller(ctx, c), &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
-}
-
-// maxMessage is the size of a request on standard input, in bytes: that of a request to
-// the API.
-const maxMessage = 1 << 20
 
 // declaration describes the tool to assistants.
 func (t *tool) declaration() *mcp.Tool {
@@ -140,9 +131,16 @@ func (r result) forAssistant() *mcp.CallToolResult {
 func omitUnlisted(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, r)
-		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
-			caller := callerOf(ctx)
-			list.Tools = slices.DeleteFunc(list.Tools, func(t *mcp.Tool) bool { return !caller.Lists(t.Name) })
+		if err != nil {
+			return result, err
+		}
+		caller := callerOf(ctx)
+		switch result := result.(type) {
+		case *mcp.CallToolResult:
+			caller.succeeded.Store(true)
+		case *mcp.ListToolsResult:
+			caller.succeeded.Store(true)
+			result.Tools = slices.DeleteFunc(result.Tools, func(t *mcp.Tool) bool { return !caller.Lists(t.Name) })
 		}
 		return result, err
 	}

@@ -38,7 +38,7 @@ func FuzzMessage(f *testing.F) {
 		if version != "" {
 			r.Header.Set("Mcp-Protocol-Version", version)
 		}
-		res := a.Respond(r, []byte(message), api, func(string) bool { return true })
+		res := a.Respond(r, []byte(message), func() bool { return true }, api, func(string) bool { return true })
 		body, err := io.ReadAll(res.Body)
 		if err != nil {
 			t.Fatal(err)
@@ -68,6 +68,21 @@ func TestKeyEndsDuringACall(t *testing.T) {
 	}
 }
 
+// TestNothingForRefusedKeys: for a key that is banned or over its limit, nothing is rendered
+// that isn't sent.
+func TestNothingForRefusedKeys(t *testing.T) {
+	a := New("1", slog.New(slog.DiscardHandler))
+	allowed := func(string) bool { t.Error("got a list of tools, want none"); return true }
+	for _, message := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "[]", "{"} {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if res := a.Respond(r, []byte(message), func() bool { return false }, nil, allowed); res != nil {
+			t.Errorf("%s: got a response, want none", message)
+		}
+	}
+}
+
 // TestPanic: a panic in the API fails only the call, although the SDK runs tools in a
 // goroutine of its own.
 func TestPanic(t *testing.T) {
@@ -85,7 +100,7 @@ func respond(t *testing.T, a *Assistant, api http.Handler, message string) strin
 	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	body, err := io.ReadAll(a.Respond(r, []byte(message), api, func(string) bool { return true }).Body)
+	body, err := io.ReadAll(a.Respond(r, []byte(message), func() bool { return true }, api, func(string) bool { return true }).Body)
 	if err != nil {
 		t.Fatal(err)
 	}

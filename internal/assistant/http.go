@@ -3,12 +3,9 @@ package assistant
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"slices"
-	"strings"
 
 	"animalstore/client"
 	"animalstore/internal/inprocess"
@@ -16,14 +13,19 @@ import (
 
 // Respond returns the response to a POST request, whose body has been read. Calls of the API
 // go to api, which adds the credential. allowed reports whether the key may call an operation
-// of the API: tools that call others aren't listed.
-func (a *Assistant) Respond(r *http.Request, body []byte, api http.Handler, allowed func(operation string) bool) *http.Response {
+// of the API: tools that call others aren't listed. A message that calls no tool is charged
+// with charge before it is handled; if that fails, Respond returns nil.
+func (a *Assistant) Respond(r *http.Request, body []byte, charge func() bool, api http.Handler, allowed func(operation string) bool) *http.Response {
 	w := inprocess.NewRecorder(nil)
-	switch err := a.origin.Check(r); {
-	case err != nil:
-		refuse(w, http.StatusForbidden, "requests from web pages of other origins are refused")
-	case bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")):
-		refuse(w, http.StatusBadRequest, "batches are not supported: send each message in a separate request")
+	method, invalid := checkMessage(body)
+	forbidden := a.origin.Check(r)
+	switch callsTool := forbidden == nil && invalid == nil && method == "tools/call"; {
+	case !callsTool && !charge():
+		return nil
+	case forbidden != nil:
+		refuse(w, http.StatusForbidden, nil, invalidRequest("requests from web pages of other origins are refused"))
+	case invalid != nil:
+		refuse(w, http.StatusBadRequest, nil, invalid)
 	default:
 		caller := &Caller{API: newClient(r, api), Lists: func(name string) bool { return mayUse(name, allowed) }}
 		caller.deadline, _ = r.Context().Deadline()
@@ -32,8 +34,12 @@ func (a *Assistant) Respond(r *http.Request, body []byte, api http.Handler, allo
 		in := r.WithContext(ctx)
 		in.Body = io.NopCloser(bytes.NewReader(body))
 		a.http.ServeHTTP(w, in)
+		if caller.succeeded.Load() {
+			return w.Response(r)
+		}
+		return explain(w.Response(r))
 	}
-	return asJSON(w.Response(r))
+	return w.Response(r)
 }
 
 // mayUse reports whether all operations of a tool are allowed.
@@ -52,27 +58,4 @@ func newClient(r *http.Request, api http.Handler) *client.Client {
 		panic(err) // all of it is fixed
 	}
 	return c
-}
-
-// refuse writes a JSON-RPC error for a message that isn't handled.
-func refuse(w http.ResponseWriter, status int, message string) {
-	const invalidRequest = -32600 // of JSON-RPC
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%s}}`, invalidRequest, encode(message))
-}
-
-// asJSON returns a response, or the same error as JSON if the SDK wrote it as plain text.
-func asJSON(res *http.Response) *http.Response {
-	mediaType, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if mediaType != "text/plain" {
-		return res
-	}
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		panic(err) // it is in memory
-	}
-	w := inprocess.NewRecorder(nil)
-	refuse(w, res.StatusCode, strings.TrimSpace(string(text)))
-	return w.Response(res.Request)
 }

@@ -26,7 +26,7 @@ func ReadArguments(text []byte, names []string) *Arguments {
 		text = []byte("{}")
 	}
 	a := &Arguments{text: text}
-	if _, err := scanObject(text, nil); err != nil {
+	if _, err := newScanner(text).scanObject(text, nil); err != nil {
 		a.err = err
 		return a
 	}

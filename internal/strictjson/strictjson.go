@@ -56,7 +56,7 @@ func patched[T any](name string, dst **T, read func(jsontext.Value) (T, error)) 
 // before it reads any field, so that broken JSON is always malformed_json, regardless of
 // its values.
 func decodeObject(text []byte, fields ...field) error {
-	values, err := scanObject(text, fields)
+	values, err := newScanner(text).scanObject(text, fields)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func readObject(v jsontext.Value, fields []field) error {
 	if v.Kind() != '{' {
 		return errors.New("must be an object")
 	}
-	values, err := scanObject(v, fields)
+	values, err := newScanner(v).scanObject(v, fields)
 	if err != nil {
 		return err
 	}
@@ -192,19 +192,28 @@ func readObject(v jsontext.Value, fields []field) error {
 // most expensive part of a text.
 const maxFields = 1000
 
-var errTooManyFields = errors.New("too many fields")
+var (
+	errTooManyFields  = errors.New("too many fields")
+	errTooManyEntries = errors.New("too many entries")
+)
 
-// scanner reads a text once, token by token, and counts its fields.
+// scanner reads a text once, token by token, and counts its fields and the entries of its
+// arrays.
 type scanner struct {
 	*jsontext.Decoder
-	fields int
+	fields     int
+	entries    int
+	maxEntries int
 }
 
-// scanObject checks that a text is one object and returns the text of each field, nil
-// for absent ones.
-func scanObject(text []byte, fields []field) ([]jsontext.Value, error) {
+func newScanner(text []byte) *scanner {
 	// The decoder avoids copying the text only if it reads from a bytes.Buffer.
-	s := &scanner{Decoder: jsontext.NewDecoder(bytes.NewBuffer(text))}
+	return &scanner{Decoder: jsontext.NewDecoder(bytes.NewBuffer(text)), maxEntries: math.MaxInt}
+}
+
+// scanObject checks that the text is one object and returns the text of each field, nil
+// for absent ones.
+func (s *scanner) scanObject(text []byte, fields []field) ([]jsontext.Value, error) {
 	kind := s.PeekKind()
 	values := make([]jsontext.Value, len(fields))
 	var err error
@@ -255,8 +264,12 @@ func (s *scanner) scanFields(text []byte, fields []field, values []jsontext.Valu
 func (s *scanner) skipValue() error {
 	for outside := s.StackDepth(); ; {
 		read := s.ReadToken
-		if kind, n := s.StackIndex(s.StackDepth()); kind == '{' && n%2 == 0 && s.PeekKind() == '"' && s.StackDepth() > outside {
+		kind, n := s.StackIndex(s.StackDepth())
+		switch inside := s.StackDepth() > outside; {
+		case inside && kind == '{' && n%2 == 0 && s.PeekKind() == '"':
 			read = s.readName
+		case inside && kind == '[' && s.PeekKind() != ']':
+			read = s.readEntry
 		}
 		if _, err := read(); err != nil {
 			return err
@@ -274,11 +287,21 @@ func (s *scanner) readName() (jsontext.Token, error) {
 	return s.ReadToken()
 }
 
+// readEntry reads the first token of an entry.
+func (s *scanner) readEntry() (jsontext.Token, error) {
+	if s.entries++; s.entries > s.maxEntries {
+		return jsontext.Token{}, errTooManyEntries
+	}
+	return s.ReadToken()
+}
+
 func syntaxError(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case err == errTooManyFields:
 		return malformed("the JSON has too many fields: send at most %d, in all objects together", maxFields)
+	case err == errTooManyEntries:
+		return malformed("the JSON has too many array entries: send at most %d, in all arrays together", maxEntries)
 	case !errors.As(err, &syntax):
 		return malformed("this is not valid JSON")
 	case errors.Is(err, jsontext.ErrDuplicateName):

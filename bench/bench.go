@@ -43,12 +43,14 @@ func (b *bench) close() {
 	}
 }
 
-// prepare builds the release and finds wrk.
+// prepare builds the release, unless there is a build, and finds wrk.
 func (b *bench) prepare() {
 	raiseFileLimit()
 	b.load = newGenerator(b.work)
 	b.sync = syncTime(b.work)
-	b.release = b.buildRelease("release", b.root)
+	if b.release == "" {
+		b.release = b.buildRelease("release", b.root)
+	}
 }
 
 // buildRelease compiles the server in a source tree as "make dist" does.

@@ -1,10 +1,27 @@
 package main
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
+
+// TestFailedPart: what was measured is printed, whatever fails later.
+func TestFailedPart(t *testing.T) {
+	b := &bench{options: options{rounds: 2}, load: new(generator)}
+	broken := errors.New("broken")
+	var out strings.Builder
+	err := b.report(&out, func(r *report) {
+		r.results = append(r.results, result{work: "list 20", server: "ours", turns: inTurn(100, 200), ours: inTurn(100, 200)})
+		r.costs = append(r.costs, cost{what: "memory", ours: []float64{64}})
+		check(broken)
+	})
+	if !errors.Is(err, broken) || !strings.Contains(out.String(), "list 20") || !strings.Contains(out.String(), "memory") {
+		t.Errorf("got %v and this output, want the error and both results:\n%s", err, &out)
+	}
+}
 
 func TestParseDone(t *testing.T) {
 	if got, err := parseDone("done 1000 500000 0 0"); err != nil || got.perSecond() != 2000 {

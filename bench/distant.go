@@ -26,9 +26,9 @@ const (
 // isn't a success ends the run.
 func (b *bench) measureDistant() cost {
 	pg := findPostgres(b)
-	cluster, database := pg.runSeeded(distantPets, false)
+	cluster, database := pg.runSeeded(b.amount(distantPets), false)
 	defer cluster.stop()
-	s := b.withKeys("distant", database, distantPets, 2)
+	s := b.withKeys("distant", database, b.amount(distantPets), 2)
 	keys := strings.Fields(string(must(os.ReadFile(s.keysFile))))
 	far := must(url.Parse(database))
 	far.Host = delayed(far.Host, distance)
@@ -36,7 +36,7 @@ func (b *bench) measureDistant() cost {
 	defer ours.stop()
 	others := *ours
 	others.key, others.rotateKeys = keys[1], false
-	w := workload{distantWork, "creates of another key", distantOthers, creates}
+	w := workload{distantWork, "creates of another key", b.amount(distantOthers), creates}
 	file := b.writeRequests(w, &others)
 	create := func(int) time.Duration {
 		began := time.Now()
@@ -45,10 +45,10 @@ func (b *bench) measureDistant() cost {
 	}
 	c := cost{what: fmt.Sprintf("create while another key has %s in progress, PostgreSQL %v away: median ms", grouped(distantOthers), distance),
 		versus: "alone", bar: barFor(b.command, distantWork, "alone")}
-	for range distantRounds {
-		alone := whileRunning(func() { time.Sleep(distantLength) }, create)
+	for range b.amount(distantRounds) {
+		alone := whileRunning(func() { time.Sleep(b.length(distantLength)) }, create)
 		busy := whileRunning(func() {
-			t, _, err := b.load.runWrk(b.ctx, w, &others, file, distantLength)
+			t, err := b.load.turn(b.ctx, w, &others, file, b.length(distantLength))
 			if !errors.As(err, &refusedError{}) { // it requests more than can be served in time
 				check(err)
 			}

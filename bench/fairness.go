@@ -38,7 +38,7 @@ func (r *report) measureFairnesses() {
 // measureFairness measures how long one key waits for small reads while others request
 // the largest pages, on connections that are never idle.
 func (b *bench) measureFairness(engine string, s *server) (all []cost) {
-	for range 100 {
+	for range b.amount(100) {
 		s.send(http.MethodPost, s.api.create, largePet)
 	}
 	keys := strings.Fields(string(must(os.ReadFile(s.keysFile))))[1:]
@@ -68,13 +68,14 @@ func (b *bench) besideLargePages(s *server, keys []string) (waits []float64, pag
 	w := workload{"large", "large pages", len(keys) * burstConnections, func(api, int) []string { return []string{"GET /v1/pets?limit=100"} }}
 	file := b.writeRequests(w, s)
 	small := []string{"/v1/pets?limit=1", s.api.one(1)}
-	for range bursts {
+	length, times := b.length(burstLength), b.amount(bursts)
+	for range times {
 		waits = append(waits, whileRunning(func() {
-			t, _, err := b.load.runWrk(b.ctx, w, &heavy, file, burstLength)
+			t, _, err := b.load.runWrk(b.ctx, w, &heavy, file, length)
 			if !errors.As(err, &refusedError{}) && !errors.Is(err, errNothing) { // they request more than can be served in time
 				check(err)
 			}
-			pages += float64(t.requests) / burstLength.Seconds() / bursts
+			pages += float64(t.requests) / length.Seconds() / float64(times)
 		}, func(n int) time.Duration {
 			began := time.Now()
 			if err := attempt(func() { s.send(http.MethodGet, small[n%len(small)], "") }); err != nil {

@@ -213,13 +213,20 @@ func (b *bench) writeRequests(w workload, s *server) (file string) {
 // happen when a thousand connections have to be opened on a busy machine.
 var errNothing = errors.New("there was no response")
 
+// longestTry is how long a burst without a response may have been to be repeated.
+const longestTry = 4 * time.Second
+
 // turn is a burst that is repeated if there was no response, or if a peer failed: a
 // whole run must not be lost to a peer that is starved for a while. Each repetition
-// takes twice as long, and there are at most two.
+// takes twice as long, and after a failure there are at most two.
 func (g *generator) turn(ctx context.Context, w workload, s *server, file string, length time.Duration) (turn, error) {
 	for tries := 1; ; tries++ {
 		t, err := g.burst(ctx, w, s, file, length)
-		if err == nil || tries == 3 || ctx.Err() != nil || !s.peer && !errors.Is(err, errNothing) {
+		again := s.peer && tries < 3
+		if errors.Is(err, errNothing) {
+			again = length < longestTry
+		}
+		if err == nil || !again || ctx.Err() != nil {
 			return t, err
 		}
 		progress("trying again: %v", err)

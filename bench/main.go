@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -51,10 +52,17 @@ type options struct {
 	// of peers
 	servers []string
 	results string
+
+	few, many int // pets in the stores that growth compares
+	// divisor is 1, or more in a test: the parts without rounds do only so much of their work.
+	divisor int
 }
 
+func (o *options) amount(n int) int                     { return max(1, n/o.divisor) }
+func (o *options) length(d time.Duration) time.Duration { return d / time.Duration(o.divisor) }
+
 var commands = map[string]struct {
-	run      func(*bench) []*table
+	run      func(*report)
 	defaults options
 }{
 	"peers":   {peers, options{pets: 1_000_000, rounds: 7, burst: time.Second, warmup: time.Second}}, // Node compiles while it runs
@@ -82,25 +90,26 @@ func run(args []string) error {
 	defer stop()
 	b := &bench{options: o, ctx: ctx, command: name}
 	defer b.close()
-	var tables []*table
-	missed := false
-	err = attempt(func() {
+	err = b.report(os.Stdout, func(r *report) {
 		b.open()
-		tables = commands[name].run(b)
-		for _, t := range tables {
-			t.print(os.Stdout)
-			missed = missed || t.missed
-		}
+		commands[name].run(r)
 	})
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return errors.New("interrupted")
-	case err != nil || tables == nil:
-		return err
 	}
-	fmt.Printf("%s.\nMedians of %d rounds, lowest and highest round in brackets. Took %v.\n",
-		strings.Join(b.notes(), ".\n"), o.rounds, time.Since(began).Round(time.Second))
-	if o.strict && missed {
+	return err
+}
+
+// report measures, and prints the results: if a later part fails, those of the parts before.
+func (b *bench) report(out io.Writer, measure func(*report)) error {
+	r := &report{bench: b, when: time.Now()}
+	failed := attempt(func() { measure(r) })
+	missed := false
+	unprinted := attempt(func() { missed = r.print(out) })
+	switch {
+	case failed != nil || unprinted != nil:
+		return errors.Join(failed, unprinted)
+	case b.strict && missed:
 		return errors.New("a bar was missed")
 	}
 	return nil
@@ -112,6 +121,7 @@ func parseOptions(args []string) (name string, o options, err error) {
 	}
 	command, known := commands[name]
 	o = command.defaults
+	o.few, o.many, o.divisor = fewPets, manyPets, 1
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	flags.Usage = func() {
 		fmt.Fprint(os.Stderr, usage)
@@ -146,6 +156,9 @@ func parseOptions(args []string) (name string, o options, err error) {
 		return "", o, errors.New("name a command")
 	}
 	flags.Parse(args)
+	if name == "growth" {
+		o.many = o.pets
+	}
 	if o.rounds < 1 || o.burst < 200*time.Millisecond || o.pets < 1000 {
 		return "", o, errors.New("needs at least 1 round, bursts of 200ms and 1000 pets")
 	}

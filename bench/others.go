@@ -142,7 +142,7 @@ var axum = peer{
 func startOnPostgres(b *bench) *server {
 	pg := findPostgres(b)
 	database, url := pg.runSeeded(b.pets, false)
-	return pg.startBuild(b.withKeys("postgres", url, b.pets, redisKeys), b.release, url, database)
+	return pg.startBuild(b.withKeys("postgres", url, b.pets, b.amount(redisKeys)), b.release, url, database)
 }
 
 // redisKeys is the number of keys in the load of a server with Redis. At what plans

@@ -34,9 +34,7 @@ var extras = []struct {
 	{"onecore", (*report).measureOneCore},
 	{"memory", (*report).measureMemory},
 	{fairnessWork, (*report).measureFairnesses}, // leaves large pets
-	{"growth", func(r *report) {
-		r.costs = append(r.costs, r.measureGrowth(onSQLite, manyPets, namesOf(growthWorkloads))...)
-	}},
+	{"growth", func(r *report) { r.measureGrowth(onSQLite, namesOf(growthWorkloads)) }},
 }
 
 // serverNames and workloadNames are the choices for flags.
@@ -58,23 +56,20 @@ func workloadNames() (names []string) {
 
 // peers compares the release build with a bare server and with possible alternatives,
 // and writes the results.
-func peers(b *bench) []*table {
-	b.prepare()
-	r := &report{bench: b, when: time.Now()}
+func peers(r *report) {
+	r.prepare()
 	r.startAll()
 	for _, w := range workloads {
-		if slices.Contains(b.workloads, w.name) {
-			r.results = append(r.results, b.race(w, r.running...)...)
+		if slices.Contains(r.workloads, w.name) {
+			r.results = append(r.results, r.race(w, r.running...)...)
 		}
 	}
 	for _, e := range extras {
-		if slices.Contains(b.workloads, e.name) {
+		if slices.Contains(r.workloads, e.name) {
 			e.measure(r)
 		}
 	}
-	tables := r.tables()
-	r.write(tables)
-	return tables
+	r.write(r.tables())
 }
 
 // raiseFileLimit lets wrk and the servers have a thousand connections and more. Unless
@@ -89,7 +84,7 @@ func raiseFileLimit() {
 // startAll starts ours and the servers to compare it with, and checks that they
 // do the same work.
 func (r *report) startAll() {
-	s, database := r.seededCopy("ours", manyKeys)
+	s, database := r.seededCopy("ours", r.amount(manyKeys))
 	s.about = "the release build with default flags, SQLite"
 	ours := r.startBuild(s, r.release, database)
 	r.running = []*server{ours}
@@ -141,7 +136,7 @@ func (r *report) measureMemory() {
 	file := r.writeRequests(w, ours)
 	for _, w.connections = range []int{connections, 128} {
 		progress("memory under a mix with %d keys, %d connections", manyKeys, w.connections)
-		must(r.load.burst(r.ctx, w, ours, file, 3*time.Second))
+		must(r.load.turn(r.ctx, w, ours, file, r.length(3*time.Second)))
 	}
 	r.costs = append(r.costs, cost{"memory under load, peak: MiB", "", nil, []float64{ours.peakMemory()}, barFor("peers", "memory", "")})
 }

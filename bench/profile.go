@@ -22,7 +22,8 @@ var profileWork = []string{"first", "cursor", "create16", "mix"}
 
 // profile runs the server under each workload, with many keys, and writes what it spends
 // its processor time on to releaseProfile.
-func profile(b *bench) []*table {
+func profile(r *report) {
+	b := r.bench
 	raiseFileLimit()
 	b.load = newGenerator(b.work)
 	s, database := b.seededCopy("ours", profileKeys)
@@ -39,7 +40,6 @@ func profile(b *bench) []*table {
 	path := filepath.Join(b.root, releaseProfile)
 	b.output("", slices.Concat([]string{"go", "tool", "pprof", "-proto", "-output", path}, files)...)
 	progress("wrote %s, %d KB", path, must(os.Stat(path)).Size()/1024)
-	return nil
 }
 
 // profileUnder profiles a server under a workload, and returns the profile's path.

@@ -15,13 +15,18 @@ var quickWork = strings.Fields("first cursor status create1 create16 create128 m
 
 // quick compares the release build with the best that net/http can do and, with -base,
 // with the build of another commit, on both databases.
-func quick(b *bench) []*table {
-	b.prepare()
+func quick(r *report) {
+	r.prepare()
 	base := ""
-	if b.base != "" {
-		base = b.buildRevision("base", b.base)
+	if r.base != "" {
+		base = r.buildRevision("base", r.base)
 	}
-	r := &report{bench: b}
+	r.measureQuick(base)
+}
+
+// measureQuick compares the release build with the build base, if there is one.
+func (r *report) measureQuick(base string) {
+	b := r.bench
 	for _, engine := range b.engines {
 		start, suffix := b.quickOnSQLite, ""
 		if engine == onPostgres {
@@ -52,7 +57,6 @@ func quick(b *bench) []*table {
 			r.costs = append(r.costs, b.measureDistant())
 		}
 	}
-	return r.tables()
 }
 
 // quickOnSQLite starts the servers to compare, ours first. base is the build of
@@ -79,7 +83,7 @@ func (b *bench) quickOnSQLite(base string) []*server {
 func (b *bench) quickOnPostgres(base string) []*server {
 	pg := findPostgres(b)
 	cluster, url := pg.runSeeded(b.pets, false)
-	s := b.withKeys("ours", url, b.pets, redisKeys)
+	s := b.withKeys("ours", url, b.pets, b.amount(redisKeys))
 	var others []*server
 	if base != "" {
 		other := s

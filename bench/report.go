@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -50,6 +51,20 @@ type report struct {
 func (r *report) tables() []*table {
 	all := []*table{r.barsTable(), resultTable(r.results), costTable(r.costs)}
 	return slices.DeleteFunc(all, func(t *table) bool { return len(t.rows) == 0 })
+}
+
+// print prints the tables, if there are any, and reports whether a bar was missed.
+func (r *report) print(out io.Writer) (missed bool) {
+	tables := r.tables()
+	for _, t := range tables {
+		t.print(out)
+		missed = missed || t.missed
+	}
+	if len(tables) > 0 {
+		fmt.Fprintf(out, "%s.\nMedians of %d rounds, lowest and highest round in brackets. Took %v.\n",
+			strings.Join(r.notes(), ".\n"), r.rounds, time.Since(began).Round(time.Second))
+	}
+	return missed
 }
 
 func (r *report) barsTable() *table {

@@ -76,8 +76,10 @@ const history = `
 		SELECT 2 * pets.id - 1 + type, type, pets.id, pets.id, 4102444800000 + pets.id, 1, 'bench',
 		json_object('id', pets.id, 'name', name, 'categoryId', category_id, 'status', 'available')
 		FROM pets CROSS JOIN (SELECT 0 AS type UNION ALL SELECT 1);
-	INSERT INTO keys SELECT id / 50, 'key', 'free', 60, 1000, 1, 'production', 1, 0, 0, 0, 0 FROM pets WHERE id % 50 = 0;
-	INSERT INTO key_secrets SELECT randomblob(32), id, 0 FROM keys;`
+	INSERT INTO keys (id, name, plan, per_minute, per_day, permissions, environment, networks,
+			created_at, expires_at, last_used, revoked_at, unbanned_at, suspended_at)
+		SELECT id / 50, 'key', 'free', 60, 1000, 1, 'production', '', 1, 0, 0, 0, 0, 0 FROM pets WHERE id % 50 = 0;
+	INSERT INTO key_secrets (hash, key_id, expires_at) SELECT randomblob(32), id, 0 FROM keys;`
 
 // seed fills an empty database with pets.
 func (b *bench) seed(url string, pets int, halved bool) {

@@ -27,9 +27,9 @@ const (
 // measureUploads measures how long one key waits for first pages while another uploads
 // pictures of 12 megapixels, on connections that are never idle.
 func (b *bench) measureUploads(engine string, s *server) cost {
-	stop := s.uploadPictures(strings.Fields(string(must(os.ReadFile(s.keysFile))))[1])
+	stop := s.uploadPictures(strings.Fields(string(must(os.ReadFile(s.keysFile))))[1], largePicture(b.amount(4000), b.amount(3000)))
 	var waits []float64
-	for end := time.Now().Add(uploadLength); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(b.length(uploadLength)); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		began := time.Now()
 		s.send(http.MethodGet, s.api.list(page{limit: 20}), "")
 		waits = append(waits, float64(time.Since(began).Microseconds())/1000)
@@ -42,9 +42,8 @@ func (b *bench) measureUploads(engine string, s *server) cost {
 
 // uploadPictures uploads pictures until it is stopped, and returns once the first is
 // stored. stop returns how many were stored since then.
-func (s *server) uploadPictures(key string) (stop func() (finished int64)) {
+func (s *server) uploadPictures(key string, picture []byte) (stop func() (finished int64)) {
 	callers := &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: uploadConnections}}
-	picture := largePicture()
 	other := *s
 	other.key = key
 	var finished, refused atomic.Int64
@@ -110,12 +109,12 @@ func (s *server) upload(callers *http.Client, pet int64, picture []byte) bool {
 	return got.StatusCode == http.StatusCreated
 }
 
-// largePicture returns a picture of 12 megapixels and some megabytes, as of a phone.
-func largePicture() []byte {
-	img := image.NewRGBA(image.Rect(0, 0, 4000, 3000))
+// largePicture returns a picture that has some megabytes at 12 megapixels, as of a phone.
+func largePicture(width, height int) []byte {
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	random := rand.New(rand.NewPCG(5, 6))
 	for i := range img.Pix {
-		img.Pix[i] = uint8(i/16000%256)/2 + uint8(random.Uint32()%32)
+		img.Pix[i] = uint8(i/(4*width)%256)/2 + uint8(random.Uint32()%32)
 	}
 	var b bytes.Buffer
 	check(jpeg.Encode(&b, img, &jpeg.Options{Quality: 85}))

@@ -54,7 +54,7 @@ func statusPages(a api, _ int) []string {
 	return []string{"GET " + a.list(page{limit: 100, status: animalstore.PetAvailable})}
 }
 
-func cursorPages(a api, pets int) []string { return randomPages(a, pets, pool) }
+func cursorPages(a api, pets int) []string { return randomPages(a, pets, min(pool, pets/20)) }
 
 func randomPages(a api, pets, count int) []string {
 	return randomReads(count, func(random *rand.Rand) string {
@@ -64,7 +64,7 @@ func randomPages(a api, pets, count int) []string {
 }
 
 // singles read one pet at a time.
-func singles(a api, pets int) []string { return randomSingles(a, pets, pool) }
+func singles(a api, pets int) []string { return randomSingles(a, pets, min(pool, pets/20)) }
 
 func randomSingles(a api, pets, count int) []string {
 	return randomReads(count, func(random *rand.Rand) string { return a.one(1 + random.Int64N(int64(pets))) })

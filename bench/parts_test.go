@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore/internal/testenv"
+)
+
+// TestMain also runs the bare server, which a run starts as itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "bare" {
+		fmt.Fprintln(os.Stderr, run(os.Args[1:]))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// TestEveryPart runs all parts of all comparisons with tiny stores, without the peers that
+// have to be built. What it measures means nothing.
+func TestEveryPart(t *testing.T) {
+	testenv.Slow(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("the benchmarks need Linux")
+	}
+	for _, program := range []string{"wrk", "taskset", "redis-server"} {
+		testenv.Need(t, program)
+	}
+	release, err := testenv.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []struct {
+		args    []string
+		measure func(*report)
+		want    []string // titles of rows
+	}{
+		{[]string{"peers", "-servers", "bare,postgres", "-results", t.TempDir()}, peers, append(titles(workloads, ""),
+			"first page, ten thousand keys", "durable create, on one core", "memory under load", "large pages of four keys, postgres", "one pet, random id, 20,000 pets")},
+		{[]string{"quick", "-workloads", "first,fairness,uploads,batches,distant"}, func(r *report) {
+			r.prepare()
+			r.measureQuick(release)
+		}, []string{"first page, PostgreSQL", "large pages of one key, sqlite", "12 megapixels", "in batches", "25ms away"}},
+		{[]string{"growth"}, growth, append(titles(growthWorkloads, ", 20,000 pets"), "random cursor, 20,000 pets, PostgreSQL")},
+	} {
+		t.Run(part.args[0], func(t *testing.T) {
+			t.Parallel()
+			b := tiny(t, part.args)
+			b.release = release
+			var out strings.Builder
+			if err := b.report(&out, func(r *report) {
+				b.open()
+				part.measure(r)
+			}); err != nil {
+				t.Fatalf("%v\n%s", err, &out)
+			}
+			for _, title := range part.want {
+				if !strings.Contains(out.String(), title) {
+					t.Errorf("got no row %q:\n%s", title, &out)
+				}
+			}
+		})
+	}
+}
+
+func titles(of []workload, suffix string) (all []string) {
+	for _, w := range of {
+		all = append(all, w.title+suffix)
+	}
+	return all
+}
+
+// tiny returns a benchmark with tiny stores that measures as briefly as possible.
+func tiny(t *testing.T, args []string) *bench {
+	name, o, err := parseOptions(append(args, "-rounds", "1", "-pets", "10000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.few, o.many, o.divisor, o.burst, o.warmup = 10_000, 20_000, 50, 50*time.Millisecond, 20*time.Millisecond
+	if o.dir, err = os.MkdirTemp("", "animalstore-bench-test-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(o.dir) })
+	if err := os.Chmod(o.dir, 0o711); err != nil { // PostgreSQL runs as another user
+		t.Fatal(err)
+	}
+	b := &bench{options: o, ctx: t.Context(), command: name}
+	t.Cleanup(b.close)
+	return b
+}

@@ -25,6 +25,8 @@ type batcher[Req, Res any] struct {
 	run func(context.Context, []Req) ([]Res, error)
 	// timeout limits a call, including its wait for the batches before it.
 	timeout time.Duration
+	// alone is set if batches would wait for each other's locks: only one runs at a time.
+	alone bool
 
 	mu      sync.Mutex
 	running int
@@ -66,7 +68,7 @@ func (b *batcher[Req, Res]) do(ctx context.Context, req Req) (res Res, err error
 	caller := fair.CallerOf(ctx)
 	b.mu.Lock()
 	b.waiting.Push(caller, c)
-	if b.running == 0 || b.running < maxBatches && time.Since(b.begun) > slowBatch {
+	if b.running == 0 || !b.alone && b.running < maxBatches && time.Since(b.begun) > slowBatch {
 		b.running++
 		go b.work()
 	}

@@ -311,91 +311,12 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 			return err
 		})
 		if err != nil {
+			d.releaseUnknown(err, some)
 			return claimed, err
 		}
 		claimed = append(claimed, some...)
 	}
 	return claimed, nil
-}
-
-// FinishDelivery implements [db.DB].
-func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.OptionalText, err error) {
-	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		next, disabled = nil, ""
-		f, err := lockFinished(ctx, tx, r.Delivery)
-		if err != nil || !f.ours {
-			return err
-		}
-		attempts, err := db.AddAttempt(f.attempts, r.Attempt)
-		if err != nil {
-			return err
-		}
-		before := f.webhook
-		after, changed, disable := f.health.After(&r)
-		active := f.found && before.State == animalstore.WebhookActive
-		var batch pgx.Batch
-		batch.Queue("UPDATE deliveries SET attempts = $2, leased_until = 0 WHERE id = $1", r.Delivery.ID, attempts)
-		batch.Queue("UPDATE deliveries SET state = $2, tries = $3, due_at = $4 WHERE id = $1 AND retries = $5",
-			r.Delivery.ID, db.StoredIndex(animalstore.DeliveryStates, r.State), r.Delivery.Tries+1, r.Next.Milli(), r.Delivery.Retries)
-		if f.found && changed {
-			batch.Queue("UPDATE webhooks SET delivered_at = $2, failed_at = $3, failing_since = $4 WHERE id = $1", before.ID, after.DeliveredAt, after.FailedAt, after.FailingSince)
-		}
-		if active && disable == "" && !lease.IsZero() {
-			batch.Queue(claimDue, before.ID, now.Milli(), 1, lease.Milli()).QueryRow(func(row pgx.Row) error {
-				claimed, err := scanClaimed(lease)(row)
-				if err == nil {
-					next = &claimed
-				}
-				return ignoreNoRows(err)
-			})
-		}
-		if err := tx.SendBatch(ctx, &batch).Close(); err != nil || !active || disable == "" {
-			return failed("store attempt", err)
-		}
-		disabled = disable
-		return storeWebhook(db.WithOrigin(ctx, db.Service), tx, before, after.Disabled(before, disable))
-	})
-	return next, disabled, err
-}
-
-// finished is what FinishDelivery changes, as it was before.
-type finished struct {
-	webhook  animalstore.Webhook
-	found    bool // else it was deleted
-	health   db.WebhookHealth
-	attempts string // of the delivery
-	ours     bool   // the claim is still the same
-}
-
-// lockFinished locks a webhook and then a delivery to it, as all others that lock both do.
-func lockFinished(ctx context.Context, tx pgx.Tx, due *db.ClaimedDelivery) (f finished, err error) {
-	var batch pgx.Batch
-	batch.Queue(selectWebhook+" FOR NO KEY UPDATE", due.WebhookID).QueryRow(func(row pgx.Row) (err error) {
-		f.webhook, err = scanWebhook(row)
-		f.found = err == nil
-		return ignoreNoRows(err)
-	})
-	batch.Queue("SELECT failing_since FROM webhooks WHERE id = $1", due.WebhookID).QueryRow(func(row pgx.Row) error {
-		return ignoreNoRows(row.Scan(&f.health.FailingSince))
-	})
-	batch.Queue("SELECT leased_until, attempts FROM deliveries WHERE id = $1 FOR NO KEY UPDATE", due.ID).QueryRow(func(row pgx.Row) error {
-		var lease int64
-		err := row.Scan(&lease, &f.attempts)
-		f.ours = err == nil && due.Holds(animalstore.AtMilli(lease))
-		return ignoreNoRows(err)
-	})
-	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
-		return f, failed("lock delivery", err)
-	}
-	f.health.DeliveredAt, f.health.FailedAt = f.webhook.LastDeliveredAt.Milli(), f.webhook.LastFailedAt.Milli()
-	return f, nil
-}
-
-func ignoreNoRows(err error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	return err
 }
 
 // RenewDelivery implements [db.DB].
@@ -415,4 +336,27 @@ func (d *DB) ReleaseDelivery(ctx context.Context, due db.ClaimedDelivery) error 
 		_, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until IN ($2, $3)", due.ID, due.Lease.Milli(), due.NextLease.Milli())
 		return failed("release delivery", err)
 	})
+}
+
+// releasePause is the time between two attempts to release a claim.
+const releasePause = 500 * time.Millisecond
+
+// releaseUnknown releases claims whose transaction ended with an error, if they may have been
+// stored. Otherwise nobody would send those deliveries until their leases end, and if
+// they are MaxInFlight, none to that webhook.
+func (d *DB) releaseUnknown(err error, claimed []db.ClaimedDelivery) {
+	if !errors.Is(err, db.ErrOutcomeUnknown) {
+		return
+	}
+	go func() {
+		for _, due := range claimed {
+			for d.ReleaseDelivery(d.breaker.ctx, due) != nil {
+				select {
+				case <-time.After(releasePause):
+				case <-d.breaker.ctx.Done():
+					return
+				}
+			}
+		}
+	}()
 }

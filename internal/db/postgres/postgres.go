@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"animalstore"
@@ -56,6 +57,8 @@ type DB struct {
 	hosts   *hosts
 	creates batcher[newPet, createdPet]
 	pages   batcher[petPage, []animalstore.Pet]
+
+	finishes sync.Map // of a *batcher[finishCall, finishOutcome] by webhook
 }
 
 var _ db.DB = (*DB)(nil)

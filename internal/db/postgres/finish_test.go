@@ -1,0 +1,122 @@
+//go:build unix
+
+package postgres
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"animalstore"
+	"animalstore/internal/db"
+	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
+)
+
+// addPings creates a webhook with deliveries that are due.
+func addPings(t *testing.T, d *DB, n int) (webhookID int64, now, lease animalstore.Time) {
+	t.Helper()
+	now = animalstore.At(time.Now())
+	webhook, err := d.CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com", Types: "pet.*"}, "secret", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		if _, err := d.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return webhook.ID, now, animalstore.At(now.Add(time.Hour))
+}
+
+func delivered(due *db.ClaimedDelivery, at animalstore.Time) db.DeliveryResult {
+	return due.Result(animalstore.Attempt{Time: at, Status: new(200)}, 0, 0)
+}
+
+// TestLostClaims: if the response to a commit is lost, nobody knows of the claims that it
+// stored. They are released, so that the deliveries don't wait for the end of a lease.
+func TestLostClaims(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Shared(t).NewDatabase(t, "")
+	proxy := pgtest.NewProxy(t, url)
+	d := mustOpen(t, proxy.URL(url), Options{Timeout: testenv.Deadline})
+	_, now, lease := addPings(t, d, db.MaxInFlight+1)
+	lost := proxy.LoseResponse("commit\x00")
+	if _, err := d.ClaimDeliveries(t.Context(), now, lease); !errors.Is(err, db.ErrOutcomeUnknown) {
+		t.Fatalf("claiming: got %v, want ErrOutcomeUnknown", err)
+	}
+	<-lost
+	var due []db.ClaimedDelivery
+	claimed := func(n int) func() bool {
+		return func() bool {
+			some, err := d.ClaimDeliveries(t.Context(), now, lease)
+			if err != nil {
+				t.Fatal(err)
+			}
+			due = append(due, some...)
+			return len(due) == n
+		}
+	}
+	testenv.Eventually(t, "all are claimed again", claimed(db.MaxInFlight))
+	lost = proxy.LoseResponse("commit\x00")
+	if _, _, err := d.FinishDelivery(t.Context(), delivered(&due[0], now), now, lease); !errors.Is(err, db.ErrOutcomeUnknown) {
+		t.Fatalf("finishing: got %v, want ErrOutcomeUnknown", err)
+	}
+	<-lost
+	testenv.Eventually(t, "the next one is claimed", claimed(db.MaxInFlight+1))
+}
+
+// TestResultsShareTransactions: results that arrive while another one of their webhook is
+// being stored are stored together.
+func TestResultsShareTransactions(t *testing.T) {
+	t.Parallel()
+	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: testenv.Deadline})
+	webhook, now, lease := addPings(t, d, db.MaxInFlight)
+	due, err := d.ClaimDeliveries(t.Context(), now, lease)
+	if err != nil || len(due) != db.MaxInFlight {
+		t.Fatalf("claimed %d, %v, want %d", len(due), err, db.MaxInFlight)
+	}
+	holder, err := d.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Rollback(context.WithoutCancel(t.Context()))
+	if _, err := holder.Exec(t.Context(), "SELECT FROM webhooks FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	finished := make(chan error)
+	finish := func(due *db.ClaimedDelivery) {
+		_, _, err := d.FinishDelivery(t.Context(), delivered(due, now), now, animalstore.Time{})
+		finished <- err
+	}
+	b := d.finishesOf(webhook)
+	waiting := func(n int) func() bool {
+		return func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return !b.begun.IsZero() && b.waiting.Len() == n
+		}
+	}
+	go finish(&due[0])
+	testenv.Eventually(t, "the first is being stored", waiting(0))
+	for i := range due[1:] {
+		go finish(&due[1+i])
+	}
+	testenv.Eventually(t, "the others wait for it", waiting(len(due)-1))
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range due {
+		if err := <-finished; err != nil {
+			t.Error(err)
+		}
+	}
+	var stored, transactions int
+	if err := d.pool.QueryRow(t.Context(), "SELECT count(*), count(DISTINCT xmin::text) FROM deliveries WHERE state <> "+db.SQLDeliveryPending).Scan(&stored, &transactions); err != nil {
+		t.Fatal(err)
+	}
+	if stored != len(due) || transactions != 2 {
+		t.Errorf("%d results were stored in %d transactions, want %d in 2", stored, transactions, len(due))
+	}
+}

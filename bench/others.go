@@ -150,11 +150,11 @@ func startOnPostgres(b *bench) *server {
 const redisKeys = 1_000
 
 // startBuild starts a build of the service with its own Redis.
-func (pg *postgres) startBuild(s server, bin, url string, database *process) *server {
+func (pg *postgres) startBuild(s server, bin, url string, database *process, flags ...string) *server {
 	redis, redisURL, redisVersion := pg.startRedis("redis-" + s.name)
 	s.backends, s.rotateKeys = []*process{database, redis}, true
 	s.about = fmt.Sprintf("the release build on PostgreSQL %s (fsync and synchronous_commit on, shared_buffers=256MB) and %s", pg.version, redisVersion)
-	return pg.bench.startBuild(s, bin, url, "--redis", redisURL)
+	return pg.bench.startBuild(s, bin, url, append(flags, "--redis", redisURL)...)
 }
 
 // runSeeded starts a cluster with pets in it.

@@ -11,7 +11,10 @@ const (
 	onPostgres = "postgres" // with Redis
 )
 
-var quickWork = strings.Fields("first cursor status create1 create16 create128 mix fairness uploads batches distant")
+// receivers allows webhooks to our own receivers.
+var receivers = []string{"--webhook-networks", "127.0.0.0/8"}
+
+var quickWork = strings.Fields("first cursor status create1 create16 create128 mix fairness uploads batches deliveries distant")
 
 // quick compares the release build with the best that net/http can do and, with -base,
 // with the build of another commit, on both databases.
@@ -51,6 +54,9 @@ func (r *report) measureQuick(base string) {
 			if s.name == "ours" && slices.Contains(b.workloads, batchesWork) {
 				r.costs = append(r.costs, b.measureBatches(engine, s))
 			}
+			if s.name == "ours" && slices.Contains(b.workloads, deliveriesWork) {
+				r.costs = append(r.costs, b.measureDeliveries(engine, s))
+			}
 			s.stop()
 		}
 		if engine == onPostgres && slices.Contains(b.workloads, distantWork) {
@@ -67,7 +73,7 @@ func (b *bench) quickOnSQLite(base string) []*server {
 	if base != "" {
 		file = b.copyForBase(base, strings.TrimPrefix(database, "sqlite:"))
 	}
-	servers := []*server{b.startBuild(s, b.release, database)}
+	servers := []*server{b.startBuild(s, b.release, database, receivers...)}
 	if !b.onlyBase {
 		servers = append(servers, b.startBare(servers[0]))
 	}
@@ -90,5 +96,5 @@ func (b *bench) quickOnPostgres(base string) []*server {
 		other.name = "base"
 		others = append(others, pg.startBuild(other, base, pg.copyForBase(base, url), cluster))
 	}
-	return append([]*server{pg.startBuild(s, b.release, url, cluster)}, others...)
+	return append([]*server{pg.startBuild(s, b.release, url, cluster, receivers...)}, others...)
 }

@@ -13,7 +13,7 @@ const deliveriesWork = "deliveries"
 // measureDeliveries adds 10,000 pets in batches and measures how fast a webhook gets their
 // events. Its receiver responds at once.
 func (b *bench) measureDeliveries(engine string, s *server) cost {
-	const rounds, pets, size = 3, 10_000, 100
+	rounds, pets, size := b.amount(3), b.amount(10_000), b.amount(100)
 	received := make(chan struct{}, pets)
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received <- struct{}{} }))
 	defer receiver.Close()
@@ -36,7 +36,7 @@ func (b *bench) measureDeliveries(engine string, s *server) cost {
 			longest = max(longest, time.Since(waited))
 		}
 		progress("deliveries, %s: created in %v, longest pause %v", engine, created, longest)
-		all.ours = append(all.ours, pets/time.Since(began).Seconds())
+		all.ours = append(all.ours, float64(pets)/time.Since(began).Seconds())
 	}
 	return all
 }

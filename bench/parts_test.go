@@ -41,10 +41,10 @@ func TestEveryPart(t *testing.T) {
 	}{
 		{[]string{"peers", "-servers", "bare,postgres", "-results", t.TempDir()}, peers, append(append(titles(workloads, ""),
 			"first page, ten thousand keys", "durable create, on one core", "memory under load", "large pages of four keys, postgres"), titles(growthWorkloads, ", 20,000 pets")...)},
-		{[]string{"quick", "-workloads", "first,fairness,uploads,batches,distant"}, func(r *report) {
+		{[]string{"quick", "-workloads", "first,fairness,uploads,batches,deliveries,distant"}, func(r *report) {
 			r.prepare()
 			r.measureQuick(release)
-		}, []string{"first page, PostgreSQL", "large pages of one key, sqlite", "12 megapixels", "in batches", "25ms away"}},
+		}, []string{"first page, PostgreSQL", "large pages of one key, sqlite", "12 megapixels", "in batches", "quick receiver, postgres", "25ms away"}},
 		{[]string{"growth", "-engines", "postgres"}, growth, []string{"random cursor, 20,000 pets, PostgreSQL"}}, // peers has SQLite's
 	} {
 		t.Run(part.args[0], func(t *testing.T) {

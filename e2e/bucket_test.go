@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/db/transfer/s3/s3test"
@@ -297,6 +298,13 @@ func TestWrongBucket(t *testing.T) {
 	if r.code != 1 || !strings.Contains(r.stderr, "no-such-bucket") {
 		t.Errorf("got %+v, want exit code 1 and a message about the bucket", r)
 	}
+	empty := newDatabase(t)
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := runWith(t, startBucket(t).env(), "db", "backup", bucketPlace, "--database", "sqlite:"+empty); r.code != 1 || len(mustRead(t, empty)) > 0 {
+		t.Errorf("an empty file: got %+v and %d bytes, want exit code 1 and no change", r, len(mustRead(t, empty)))
+	}
 }
 
 // TestBucketPrune: a server deletes its own old backups, and nothing else in the bucket.
@@ -333,6 +341,42 @@ func TestBucketPrune(t *testing.T) {
 	if got := objects.keys(); !slices.Contains(got, made[len(made)-1]) || !slices.Contains(got, others[0]) || !slices.Contains(got, others[1]) {
 		t.Errorf("got %q in the bucket, want %q and the newest backup", got, others)
 	}
+}
+
+// TestCopiedStore: a copy of a store's file that is served with the same settings leaves the
+// backups of the original. It says so once.
+func TestCopiedStore(t *testing.T) {
+	t.Parallel()
+	service := startBucket(t)
+	objects := service.client(t)
+	original, copied := newDatabase(t), newDatabase(t)
+	newKey(t, original, "--name", "owner")
+	backUp := func() {
+		t.Helper()
+		if r := runWith(t, service.env(), "db", "backup", bucketPlace, "--database", "sqlite:"+original); r.code != 0 || strings.Contains(r.stderr, "copy of") {
+			t.Fatalf("db backup: %+v", r)
+		}
+	}
+	backUp()
+	if err := os.WriteFile(copied, mustRead(t, original), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "a new name", func() bool { return !strings.HasSuffix(objects.keys()[0], time.Now().UTC().Format("150405Z.db")) })
+	backUp()
+	originals := objects.keys()
+	s := start(t, onDatabase(copied), withEnv(append(service.env(), "ANIMALSTORE_BACKUP_TO="+bucketPlace, "ANIMALSTORE_BACKUP_EVERY=1s", "ANIMALSTORE_BACKUP_KEEP=1")...))
+	testenv.Eventually(t, "the copy replaces a backup of its own", func() bool { return strings.Count(s.stderr.String(), "uploaded a backup") > 2 })
+	s.stop()
+	got := objects.keys()
+	for _, key := range originals {
+		if !slices.Contains(got, key) {
+			t.Errorf("the copy deleted %s: got %q", key, got)
+		}
+	}
+	if n := strings.Count(s.stderr.String(), "new id"); n != 1 || len(originals) != 2 {
+		t.Errorf("of %q, the copy said %d times that it is one, want once:\n%s", originals, n, s.stderr)
+	}
+	backUp() // the original keeps its id, because its backups are still the newest of it
 }
 
 // TestBucketUnreachable: a server whose bucket can't be reached starts, serves and stops as

@@ -240,7 +240,9 @@ func prepareRestored(ctx context.Context, path string) (paused int, err error) {
 	if paused, err = d.PauseWebhooks(ctx); err != nil {
 		err = fmt.Errorf("pause webhooks: %w", err)
 	}
-	return paused, errors.Join(err, d.RenewID(ctx), d.Close())
+	id, _, idErr := d.BackupID(ctx)
+	_, renewErr := d.RenewID(ctx, id)
+	return paused, errors.Join(err, idErr, renewErr, d.Close())
 }
 
 // restoreError also says how to move away the files that a restore would replace.

@@ -113,10 +113,11 @@ func backUpToBucket(ctx context.Context, address, database string, p *terminal.P
 	began, line := time.Now(), terminal.NewLine(p.Notes)
 	const unchanged = "No backup was made, and the store is unchanged."
 	// The copy may take minutes: first find out whether the bucket can be used.
-	if _, err := bucket.List(ctx); err != nil {
+	id, err := beginBackup(ctx, bucket, store, began, p)
+	if err != nil {
 		return copyError(ctx, err, unchanged)
 	}
-	staged, err := transfer.Stage(ctx, sqlite.Files{}, store, began, &copyProgress{line: line})
+	staged, err := transfer.Stage(ctx, sqlite.Files{}, store, id, began, &copyProgress{line: line})
 	line.Show("")
 	if err != nil {
 		return copyError(ctx, err, unchanged)
@@ -134,6 +135,33 @@ func backUpToBucket(ctx context.Context, address, database string, p *terminal.P
 	p.Note("Backed up %s to %s in %.1f s: %s, one instant, %s passed.", store, bucket.Of(staged.Name), time.Since(began).Seconds(),
 		megabytes(staged.Size), terminal.Count(int64(staged.Checks), "check", "checks"))
 	return nil
+}
+
+// beginBackup stores that a backup begins, and returns the id of the store. It may be new.
+func beginBackup(ctx context.Context, bucket *s3.Bucket, store string, at time.Time, p *terminal.Printer) (id string, err error) {
+	if _, err := bucket.List(ctx); err != nil {
+		return "", err
+	}
+	source, err := sqlite.Files{}.Open(ctx, store) // because Open would create tables in an empty file
+	if err != nil {
+		return "", err
+	}
+	if err := source.Close(); err != nil {
+		return "", err
+	}
+	d, err := sqlite.Open(ctx, store, sqlite.Options{MustExist: true})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	i, err := transfer.Identify(ctx, d, bucket, at)
+	if err != nil {
+		return "", err
+	}
+	if i.Copied.Name != "" {
+		p.Note("This store is a copy of another one, or another is a copy of it: it didn't make %s. It has the id %s now, and leaves those backups.", bucket.Of(i.Copied.Name), i.ID)
+	}
+	return i.ID, d.BeginBackup(ctx, at)
 }
 
 // foundBackup is a backup to restore.
@@ -258,7 +286,7 @@ func dbBackupsListCommand() *cobra.Command {
 		Short: "List backups, the newest first",
 		Long: `List the backups that "serve --backup-dir" and "--backup-to" made, the newest
 first, with the address that "db restore" takes. STORE is the id of the store:
-a restored store has a new one.
+a restored or copied store has a new one.
 
 ` + bucketHelp,
 		Example: `  animalstore db backups list .

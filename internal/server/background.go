@@ -124,6 +124,7 @@ func (s *Server) startBackups(ctx context.Context) (err error) {
 	s.backups, err = transfer.NewScheduler(ctx, transfer.SchedulerConfig{
 		Engine:   sqlite.Files{},
 		Store:    sqliteFile(s.cfg.Database),
+		Identity: s.engine.(*sqlite.DB),
 		Schedule: s.cfg.Backups,
 		Now:      s.cfg.Hooks.Now,
 		Log:      s.cfg.Log,

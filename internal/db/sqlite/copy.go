@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"time"
 
 	"animalstore/internal/db"
 
@@ -188,10 +189,37 @@ func (Files) Reserve(path string) (release func() error, err error) {
 	return func() error { return lock.remove(path + ".lock") }, nil
 }
 
-// RenewID gives a restored store a new id, so that its backups don't replace those of the
-// store that it was a copy of.
-func (d *DB) RenewID(ctx context.Context) error {
+// BackupID returns the store's id in the names of its backups, and the latest time that
+// BeginBackup stored since it has this id.
+func (d *DB) BackupID(ctx context.Context) (id string, latest time.Time, err error) {
+	var ms int64
+	err = d.read(ctx, func(c *sqlite.Conn) error {
+		return selectEach(c, "select id", func(stmt *sqlite.Stmt) error {
+			id, ms = stmt.ColumnText(0), stmt.ColumnInt64(1)
+			return nil
+		}, "SELECT value, backed_up_at FROM store_id")
+	})
+	return id, time.UnixMilli(ms), err
+}
+
+// BeginBackup stores the time of a backup, before it is made.
+func (d *DB) BeginBackup(ctx context.Context, at time.Time) error {
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		return execute(c, "renew id", "UPDATE store_id SET value = lower(hex(randomblob(6)))")
+		return execute(c, "begin backup", "UPDATE store_id SET backed_up_at = ?1 WHERE backed_up_at < ?1", at.UnixMilli())
+	})
+}
+
+// RenewID gives the store a new id, if it still has the old one, so that its backups don't
+// replace those of the store that it is a copy of. It returns the id that the store has then.
+func (d *DB) RenewID(ctx context.Context, old string) (id string, err error) {
+	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (id string, err error) {
+		if err := execute(c, "renew id", "UPDATE store_id SET value = lower(hex(randomblob(6))), backed_up_at = 0 WHERE value = ?", old); err != nil {
+			return "", err
+		}
+		err = selectEach(c, "select id", func(stmt *sqlite.Stmt) error {
+			id = stmt.ColumnText(0)
+			return nil
+		}, "SELECT value FROM store_id")
+		return id, err
 	})
 }

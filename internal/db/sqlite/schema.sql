@@ -1,13 +1,16 @@
 -- Ids are never reused, not even after a row is deleted: AUTOINCREMENT.
 -- Times are Unix milliseconds; 0 means never.
 
--- Tells this store's backups from those of other stores. A restored store gets a new id.
+-- Tells this store's backups from those of other stores. A restored store gets a new id, and
+-- so does one that finds a backup with its id that began after backed_up_at: it is a copy of
+-- another store, or another is a copy of it.
 CREATE TABLE store_id (
-  id    INTEGER PRIMARY KEY CHECK (id = 1),
-  value TEXT NOT NULL -- 12 hexadecimal digits
+  id           INTEGER PRIMARY KEY CHECK (id = 1),
+  value        TEXT    NOT NULL, -- 12 hexadecimal digits
+  backed_up_at INTEGER NOT NULL  -- the latest time in the name of a backup, stored before it is made
 ) STRICT;
 
-INSERT INTO store_id VALUES (1, lower(hex(randomblob(6))));
+INSERT INTO store_id VALUES (1, lower(hex(randomblob(6))), 0);
 
 CREATE TABLE pets (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/dbtest"
@@ -41,4 +42,36 @@ func mustOpen(t *testing.T, path string, opts Options) *DB {
 		}
 	})
 	return d
+}
+
+// TestBackupID: the time of a backup only ever grows, until the store gets a new id.
+func TestBackupID(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	at := time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
+	id := wantBackupID(t, d, time.UnixMilli(0))
+	for _, begins := range []time.Time{at, at.Add(-time.Hour)} {
+		if err := d.BeginBackup(t.Context(), begins); err != nil {
+			t.Fatal(err)
+		}
+		wantBackupID(t, d, at)
+	}
+	renewed, err := d.RenewID(t.Context(), id)
+	if err != nil || renewed == id {
+		t.Errorf("got the id %s, %v, want another than %s", renewed, err, id)
+	}
+	if again, err := d.RenewID(t.Context(), id); err != nil || again != renewed {
+		t.Errorf("got the id %s, %v, want still %s", again, err, renewed)
+	}
+	if got := wantBackupID(t, d, time.UnixMilli(0)); got != renewed {
+		t.Errorf("got the id %s, want %s", got, renewed)
+	}
+}
+
+func wantBackupID(t *testing.T, d *DB, latest time.Time) (id string) {
+	t.Helper()
+	id, got, err := d.BackupID(t.Context())
+	if err != nil || !got.Equal(latest) || len(id) != 12 {
+		t.Errorf("got %q, %s, %v, want %s", id, got, err, latest)
+	}
+	return id
 }

@@ -9,11 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
-
-	"animalstore/internal/db"
 )
 
 // Place keeps backups: a directory or a bucket.
@@ -122,22 +123,6 @@ func newest(found []Snapshot) Snapshot {
 	return found[0]
 }
 
-// prune deletes all but the newest backups of a store. It also keeps the one that was just
-// made: the clock may have been set back since.
-func prune(ctx context.Context, place Place, made Snapshot, keep int, now time.Time) error {
-	found, err := Snapshots(ctx, place, made.Store, now)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, s := range found[min(keep, len(found)):] {
-		if s.Name != made.Name {
-			errs = append(errs, place.Delete(ctx, s.Name))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // Upload copies the snapshot in a local file to a remote place. It first deletes what
 // earlier uploads of the same store left unfinished. An upload of a newer snapshot isn't
 // touched: it may be another process's.
@@ -166,24 +151,13 @@ type Staged struct {
 	Checks int // how many checks it passed
 }
 
-// Stage makes a backup in a temporary file, to upload it. It first removes those of the
-// same store that are older: a process that was killed left them.
-func Stage(ctx context.Context, engine Files, store string, at time.Time, progress CopyProgress) (Staged, error) {
-	id, err := storeID(ctx, engine, store)
-	if err != nil {
-		return Staged{}, err
-	}
+// Stage makes a backup in a temporary file, to upload it. It first removes those that killed
+// processes left.
+func Stage(ctx context.Context, engine Files, store, id string, at time.Time, progress CopyProgress) (Staged, error) {
 	name := SnapshotName(store, id, at)
 	s, _ := ParseSnapshot(name)
-	dir := filepath.Dir(store)
-	entries, _ := os.ReadDir(dir) // the backup will fail for the same reason and report it
-	for _, e := range entries {
-		left, staged := strings.CutSuffix(strings.TrimSuffix(e.Name(), partialSuffix), stagedSuffix)
-		if old, ok := ParseSnapshot(left); staged && ok && old.Store == id && !old.At.After(s.At) {
-			os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
-	path := filepath.Join(dir, name+stagedSuffix)
+	removeLeftovers(store)
+	path := stagedPath(store, name, os.Getpid())
 	copied, err := Backup(ctx, engine, store, path, progress)
 	if err != nil {
 		return Staged{}, err
@@ -196,6 +170,38 @@ func Stage(ctx context.Context, engine Files, store string, at time.Time, progre
 	return Staged{s, path, copied.Checks}, nil
 }
 
+// stagedPath is the path of a temporary file. It contains the process, so that a server and
+// commands don't remove each other's.
+func stagedPath(store, name string, process int) string {
+	return filepath.Join(filepath.Dir(store), fmt.Sprintf("%s.%d%s", name, process, stagedSuffix))
+}
+
+// removeLeftovers removes the temporary files that this process, or one that has ended, left of
+// backups of a store's file. Those of a copy of the store have another name.
+func removeLeftovers(store string) {
+	entries, _ := os.ReadDir(filepath.Dir(store)) // the backup will fail for the same reason and report it
+	for _, e := range entries {
+		left, staged := strings.CutSuffix(strings.TrimSuffix(e.Name(), partialSuffix), stagedSuffix)
+		process := filepath.Ext(left)
+		old, ok := ParseSnapshot(strings.TrimSuffix(left, process))
+		id, err := strconv.Atoi(strings.TrimPrefix(process, "."))
+		if staged && ok && err == nil && old.Name == SnapshotName(store, old.Store, old.At) && (id == os.Getpid() || !isRunning(id)) {
+			os.Remove(filepath.Join(filepath.Dir(store), e.Name()))
+		}
+	}
+}
+
+// isRunning reports whether a process is running.
+func isRunning(process int) bool {
+	p, err := os.FindProcess(process)
+	if err != nil {
+		return false
+	}
+	defer p.Release()
+	// Windows finds only those that are running, and has no such signal.
+	return runtime.GOOS == "windows" || !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
 // Remove deletes the temporary file.
 func (s Staged) Remove() error { return removeFile(s.Path) }
 
@@ -204,34 +210,6 @@ func (s Staged) Remove() error { return removeFile(s.Path) }
 func (s Staged) gone() bool {
 	_, err := os.Stat(s.Path)
 	return err != nil
-}
-
-// storeID returns the id of a store, which is in the names of its snapshots.
-func storeID(ctx context.Context, engine Files, path string) (id string, err error) {
-	source, err := engine.Open(ctx, path)
-	if err != nil {
-		return "", err
-	}
-	defer source.Close()
-	rows, err := source.Query(ctx, "SELECT value FROM store_id")
-	if err != nil {
-		return "", err
-	}
-	defer rows.Close()
-	if rows.Next() {
-		values, err := rows.Values()
-		if err != nil {
-			return "", err
-		}
-		id, _ = values[0].(string)
-	}
-	if err := rows.Err(); err != nil {
-		return "", err
-	}
-	if id == "" {
-		return "", fmt.Errorf("%w: the store has no id", db.ErrNotFound)
-	}
-	return id, nil
 }
 
 // Directory is a place for backups on this machine.

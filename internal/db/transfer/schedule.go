@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,19 +30,23 @@ type DirectoryError struct{ Err error }
 func (e *DirectoryError) Error() string { return "directory of backups: " + e.Err.Error() }
 func (e *DirectoryError) Unwrap() error { return e.Err }
 
+// maxSpread is how much an interval is extended at random, at most. Two copies of a store that
+// see the same backups would otherwise make theirs in the same second, under the same name.
+const maxSpread = 30 * time.Second
+
 // backupPoll is how often the clock is checked: it may be set, and a machine may sleep.
 const backupPoll = time.Minute
 
 // Scheduler makes the backups of a schedule, one at a time in each place.
 type Scheduler struct {
 	SchedulerConfig
-	id      string // of the store
 	copy    func(ctx context.Context, file string) (size int64, err error)
 	release func() error
 	uploads uploads
 	made    chan struct{} // receives when unsent was set
 
 	mu     sync.Mutex
+	begun  time.Time          // when the last backup began
 	last   animalstore.Backup // in the directory
 	unsent Snapshot           // the newest one there; zero once it is in the remote place
 	remote animalstore.RemoteBackup
@@ -51,6 +56,7 @@ type Scheduler struct {
 type SchedulerConfig struct {
 	Engine Files
 	Store  string // its file
+	Identity
 	Schedule
 	Now func() time.Time
 	Log *slog.Logger
@@ -58,12 +64,9 @@ type SchedulerConfig struct {
 
 // NewScheduler prepares the backups of a store. It reserves their directory until
 // Close, so that two servers don't use the same one.
-func NewScheduler(ctx context.Context, c SchedulerConfig) (*Scheduler, error) {
-	id, err := storeID(ctx, c.Engine, c.Store)
-	if err != nil {
-		return nil, err
-	}
-	s := newScheduler(c, id)
+func NewScheduler(ctx context.Context, c SchedulerConfig) (_ *Scheduler, err error) {
+	c.Every += rand.N(min(maxSpread, c.Every/20) + 1)
+	s := newScheduler(c)
 	if c.Dir == "" {
 		return s, nil
 	}
@@ -76,21 +79,21 @@ func NewScheduler(ctx context.Context, c SchedulerConfig) (*Scheduler, error) {
 	return s, nil
 }
 
-func newScheduler(c SchedulerConfig, id string) *Scheduler {
-	s := &Scheduler{SchedulerConfig: c, id: id, release: func() error { return nil }, made: make(chan struct{}, 1)}
+func newScheduler(c SchedulerConfig) *Scheduler {
+	s := &Scheduler{SchedulerConfig: c, release: func() error { return nil }, made: make(chan struct{}, 1)}
 	s.copy = func(ctx context.Context, file string) (int64, error) {
 		copied, err := Backup(ctx, c.Engine, c.Store, file, noProgress{})
 		return copied.Size, err
 	}
-	s.uploads.stage = func(ctx context.Context, at time.Time) (Staged, error) {
-		return Stage(ctx, c.Engine, c.Store, at, noProgress{})
+	s.uploads.stage = func(ctx context.Context, id string, at time.Time) (Staged, error) {
+		return Stage(ctx, c.Engine, c.Store, id, at, noProgress{})
 	}
 	return s
 }
 
 // readDir finds the newest backup in the directory.
 func (s *Scheduler) readDir(ctx context.Context) error {
-	found, err := Snapshots(ctx, Directory(s.Dir), s.id, s.Now())
+	_, found, err := s.identify(ctx, Directory(s.Dir))
 	if last := newest(found); last.Name != "" {
 		s.unsent, s.last = last, animalstore.Backup{At: animalstore.At(last.At), SizeBytes: last.Size}
 	}
@@ -165,42 +168,70 @@ func (s *Scheduler) runLocal(ctx context.Context) {
 
 // make makes one backup in the directory and deletes old ones.
 func (s *Scheduler) make(ctx context.Context, at time.Time) {
-	s.removeUnfinished()
-	name := SnapshotName(s.Store, s.id, at)
-	file := filepath.Join(s.Dir, name)
-	size, err := s.copy(ctx, file)
+	made, err := s.makeLocal(ctx, at)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		s.Log.Info("backup cancelled because the server is stopping", "file", file)
+		s.Log.Info("backup cancelled because the server is stopping", "dir", s.Dir)
 		return
 	case err != nil:
 		s.mu.Lock()
 		s.last.Failures++
 		s.mu.Unlock()
-		s.Log.Error("backup failed: trying again at the next scheduled time", "file", file, "next", at.Add(s.Every).UTC(), "err", err)
+		s.Log.Error("backup failed: trying again at the next scheduled time", "dir", s.Dir, "file", made.Name, "next", at.Add(s.Every).UTC(), "err", err)
 		return
 	}
-	made, _ := ParseSnapshot(name)
 	s.mu.Lock()
-	s.last = animalstore.Backup{At: animalstore.At(at), SizeBytes: size, Failures: s.last.Failures}
+	s.last = animalstore.Backup{At: animalstore.At(at), SizeBytes: made.Size, Failures: s.last.Failures}
 	s.unsent = made
 	s.mu.Unlock()
 	select {
 	case s.made <- struct{}{}:
 	default:
 	}
-	s.Log.Info("backed up", "file", file, "bytes", size, "took_ms", s.Now().Sub(at).Milliseconds())
-	if err := prune(ctx, Directory(s.Dir), made, s.Keep, s.Now()); err != nil {
+	s.Log.Info("backed up", "file", filepath.Join(s.Dir, made.Name), "bytes", made.Size, "took_ms", s.Now().Sub(at).Milliseconds())
+	if err := s.prune(ctx, Directory(s.Dir), made); err != nil {
 		s.Log.Error("old backups could not be deleted", "dir", s.Dir, "err", err)
 	}
 }
 
+// makeLocal makes one backup in the directory.
+func (s *Scheduler) makeLocal(ctx context.Context, at time.Time) (made Snapshot, err error) {
+	id, _, err := s.identify(ctx, Directory(s.Dir))
+	if err != nil {
+		return made, err
+	}
+	s.removeUnfinished(id)
+	made, _ = ParseSnapshot(SnapshotName(s.Store, id, at))
+	if err := s.begin(ctx, at); err != nil {
+		return made, err
+	}
+	made.Size, err = s.copy(ctx, filepath.Join(s.Dir, made.Name))
+	return made, err
+}
+
+// prune deletes all but the newest backups of the store in a place. It also keeps the one that
+// was just made: the clock may have been set back since. If the store has a new id now, it
+// deletes none of the old one.
+func (s *Scheduler) prune(ctx context.Context, place Place, made Snapshot) error {
+	id, found, err := s.identify(ctx, place)
+	if err != nil || id != made.Store {
+		return err
+	}
+	var errs []error
+	for _, old := range found[min(s.Keep, len(found)):] {
+		if old.Name != made.Name {
+			errs = append(errs, place.Delete(ctx, old.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // removeUnfinished removes backups that a killed server left unfinished.
-func (s *Scheduler) removeUnfinished() {
+func (s *Scheduler) removeUnfinished(id string) {
 	entries, _ := os.ReadDir(s.Dir) // the backup will fail for the same reason and report it
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), partialSuffix)
-		if left, snapshot := ParseSnapshot(name); ok && snapshot && left.Store == s.id {
+		if left, snapshot := ParseSnapshot(name); ok && snapshot && left.Store == id {
 			if err := os.Remove(filepath.Join(s.Dir, e.Name())); err != nil {
 				s.Log.Error("an unfinished backup could not be removed", "err", err)
 			}

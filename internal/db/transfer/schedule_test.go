@@ -3,7 +3,9 @@ package transfer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,40 @@ import (
 
 const testID = "0a1b2c3d4e5f"
 
+// memoryIdentity is an [Identity] in memory.
+type memoryIdentity struct {
+	id     string
+	latest time.Time
+	err    error // of BeginBackup
+}
+
+func (m *memoryIdentity) BackupID(context.Context) (string, time.Time, error) {
+	return m.id, m.latest, nil
+}
+
+func (m *memoryIdentity) BeginBackup(_ context.Context, at time.Time) error {
+	if m.err == nil && at.After(m.latest) {
+		m.latest = at
+	}
+	return m.err
+}
+
+func (m *memoryIdentity) RenewID(_ context.Context, old string) (string, error) {
+	if m.id == old {
+		m.id, m.latest = fmt.Sprintf("%012x", rand.Uint64()>>16), time.Time{}
+	}
+	return m.id, nil
+}
+
+// began makes a store remember that it began backups.
+func began(b *Scheduler, names ...string) {
+	for _, name := range names {
+		if s, ok := ParseSnapshot(name); ok && s.Store == testID {
+			b.BeginBackup(context.Background(), s.At)
+		}
+	}
+}
+
 // testScheduler returns a scheduler whose backups are small files in a directory, in the
 // bubble's time.
 func testScheduler(t *testing.T, schedule Schedule, existing ...string) *Scheduler {
@@ -25,10 +61,11 @@ func testScheduler(t *testing.T, schedule Schedule, existing ...string) *Schedul
 		}
 	}
 	schedule.Every, schedule.Keep = time.Hour, 3
-	b := newScheduler(SchedulerConfig{Store: "/var/lib/store.db", Schedule: schedule, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, testID)
+	b := newScheduler(SchedulerConfig{Store: "/var/lib/store.db", Identity: &memoryIdentity{id: testID}, Schedule: schedule, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	b.copy = func(_ context.Context, file string) (int64, error) {
 		return 6, os.WriteFile(file, []byte("a copy"), 0o600)
 	}
+	began(b, existing...)
 	if schedule.Dir != "" {
 		if err := b.readDir(t.Context()); err != nil {
 			t.Fatal(err)

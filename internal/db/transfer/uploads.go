@@ -18,7 +18,7 @@ const (
 
 // uploads is the state of the loop that fills the remote place.
 type uploads struct {
-	stage  func(ctx context.Context, at time.Time) (Staged, error)
+	stage  func(ctx context.Context, id string, at time.Time) (Staged, error)
 	listed bool      // the newest backup in the remote place is known
 	newest time.Time // when that one began
 	staged Staged    // waits to be uploaded; zero if there is none
@@ -75,7 +75,8 @@ func (s *Scheduler) uploadDue(ctx context.Context) (wait time.Duration, err erro
 		return wait, err
 	}
 	began := s.Now()
-	if err := Upload(ctx, s.To, next, path, nil); err != nil {
+	uploaded, err := s.upload(ctx, next, path)
+	if err != nil {
 		return 0, err
 	}
 	s.removeStaged()
@@ -86,17 +87,32 @@ func (s *Scheduler) uploadDue(ctx context.Context) (wait time.Duration, err erro
 		s.unsent = Snapshot{}
 	}
 	s.mu.Unlock()
-	s.Log.Info("uploaded a backup", "name", next.Name, "to", s.To, "bytes", next.Size, "took_ms", s.Now().Sub(began).Milliseconds())
-	if err := prune(ctx, s.To, next, s.Keep, s.Now()); err != nil {
+	s.Log.Info("uploaded a backup", "name", uploaded.Name, "to", s.To, "bytes", next.Size, "took_ms", s.Now().Sub(began).Milliseconds())
+	if err := s.prune(ctx, s.To, uploaded); err != nil {
 		s.Log.Error("old backups could not be deleted", "in", s.To, "err", err)
 	}
 	return 0, nil
 }
 
+// upload uploads a backup, under the id that the store has now: it may be new.
+func (s *Scheduler) upload(ctx context.Context, next Snapshot, path string) (Snapshot, error) {
+	id, _, err := s.identify(ctx, s.To)
+	if err != nil {
+		return next, fmt.Errorf("list the backups: %w", err)
+	}
+	if id != next.Store {
+		next.Store, next.Name = id, SnapshotName(s.Store, id, next.At)
+	}
+	if err := s.begin(ctx, next.At); err != nil {
+		return next, err
+	}
+	return next, Upload(ctx, s.To, next, path, nil)
+}
+
 // listRemote finds the newest backup in the remote place, and forgets the one in the
 // directory unless it is newer.
 func (s *Scheduler) listRemote(ctx context.Context) error {
-	found, err := Snapshots(ctx, s.To, s.id, s.Now())
+	_, found, err := s.identify(ctx, s.To)
 	if err != nil {
 		return err
 	}
@@ -134,7 +150,11 @@ func (s *Scheduler) nextUpload(ctx context.Context) (next Snapshot, path string,
 	}
 	if u.staged.gone() || now.Sub(u.staged.At) >= s.Every { // a newer one replaces it
 		s.removeStaged()
-		if u.staged, err = u.stage(ctx, now); err != nil {
+		id, _, err := s.BackupID(ctx)
+		if err != nil {
+			return Snapshot{}, "", 0, err
+		}
+		if u.staged, err = u.stage(ctx, id, now); err != nil {
 			return Snapshot{}, "", 0, err
 		}
 	}

@@ -106,9 +106,9 @@ func (r *memoryRemote) Abort(_ context.Context, name string) error {
 // stageIn makes a scheduler stage small files in a directory, and counts them.
 func stageIn(b *Scheduler, dir string) (staged *atomic.Int32) {
 	staged = new(atomic.Int32)
-	b.uploads.stage = func(_ context.Context, at time.Time) (Staged, error) {
+	b.uploads.stage = func(_ context.Context, id string, at time.Time) (Staged, error) {
 		staged.Add(1)
-		s, _ := ParseSnapshot(SnapshotName("store.db", testID, at))
+		s, _ := ParseSnapshot(SnapshotName("store.db", id, at))
 		s.Size = 6
 		path := filepath.Join(dir, s.Name+stagedSuffix)
 		return Staged{Snapshot: s, Path: path}, os.WriteFile(path, []byte("a copy"), 0o600)
@@ -143,6 +143,7 @@ func TestUploads(t *testing.T) {
 					remote.files[snapshotAt(stamp)] = nil
 				}
 				b := testScheduler(t, Schedule{To: remote})
+				began(b, remote.names()...)
 				stageIn(b, dir)
 				stop := runScheduler(b)
 				time.Sleep(test.after)
@@ -233,7 +234,7 @@ func TestStageFails(t *testing.T) {
 		began := time.Now()
 		b := testScheduler(t, Schedule{To: newRemote()})
 		var after []time.Duration
-		b.uploads.stage = func(context.Context, time.Time) (Staged, error) {
+		b.uploads.stage = func(context.Context, string, time.Time) (Staged, error) {
 			after = append(after, time.Since(began)/time.Minute)
 			return Staged{}, errors.New("the disk is full")
 		}
@@ -254,6 +255,7 @@ func TestUploadsOfDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		remote := newRemote(snapshotAt("19991231T200000"))
 		b := testScheduler(t, Schedule{Dir: dir, To: remote}, snapshotAt("19991231T203000"), snapshotAt("19991231T233000"))
+		began(b, remote.names()...)
 		var hang atomic.Bool
 		remote.fail = func(ctx context.Context) error {
 			if !hang.Load() {

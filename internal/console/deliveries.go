@@ -97,9 +97,18 @@ func (v *visit) retrySince() error {
 	return v.showThisWebhook(status, webhook, forms)
 }
 
+// unfinishedError is the error of a form that may have done a part of its work, and does
+// the rest when it is sent again.
+type unfinishedError struct{ error }
+
+func (e unfinishedError) Unwrap() error { return e.error }
+
 func (v *visit) retryDeliveries(webhookID int64, which animalstore.DeliveryRetry) error {
 	return v.deliver(webhookID, func() (done string, err error) {
 		n, err := v.api.RetryDeliveries(v.r.Context(), webhookID, which)
+		if err != nil {
+			err = unfinishedError{err}
+		}
 		return retriedMany + strconv.Itoa(n), err
 	})
 }

@@ -1,13 +1,16 @@
 package console_test
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
+	"animalstore/internal/server"
 )
 
 // states returns the states of the deliveries of webhook 1, newest first.
@@ -87,5 +90,61 @@ func TestDeliveries(t *testing.T) {
 	}
 	if p := b.get(path + "/deliveries/3"); !strings.Contains(p.body, "&lt;/code&gt;") || strings.Contains(p.body, "<script>alert") {
 		t.Errorf("got %d, want the name as text:\n%s", p.status, p.body)
+	}
+}
+
+// slowRetries is a database in which a bulk retry runs out of time: before its first batch
+// of 500, and then after each, until there is enough time.
+type slowRetries struct {
+	db.DB
+	batches []int64 // what each was before
+	enough  bool
+}
+
+func (d *slowRetries) RetryDeliveries(_ context.Context, q db.RetryQuery, _ animalstore.Time) (retried int, next int64, err error) {
+	d.batches = append(d.batches, q.Before)
+	switch {
+	case d.enough:
+		return 2, 0, nil
+	case len(d.batches)%2 == 1:
+		return 0, 0, context.DeadlineExceeded
+	}
+	return db.MaxRetried, 1000 - int64(len(d.batches)), nil
+}
+
+// TestRetryOutOfTime: a bulk retry that runs out of time says how much is done. Sent again
+// from that page, the form continues, as often as it takes.
+func TestRetryOutOfTime(t *testing.T) {
+	t.Parallel()
+	var slow *slowRetries
+	s := start(t, func(c *server.Config) {
+		c.Hooks.WrapDB = func(d db.DB) db.DB { slow = &slowRetries{DB: d}; return slow }
+	})
+	s.webhook()
+	b := s.signedIn(everything)
+	const path = "/console/webhooks/1"
+	for action, want := range map[string][]int64{
+		path + "/deliveries/retry-since":  {0, 0, 998, 998, 996, 996},
+		path + "/deliveries/retry-failed": {0, 0, 998, 0, 996, 0}, // what is due isn't failed any more
+	} {
+		slow.batches, slow.enough = nil, false
+		form := b.get(path).form(t, action)
+		if form.Has("since") {
+			form.Set("since", "2026-11-15T09:00:00")
+		}
+		for _, due := range []string{"overloaded", "500 deliveries are due", "1000 deliveries are due"} {
+			page := b.post(action, form)
+			page.want(t, action, http.StatusServiceUnavailable, due, "not be finished", "What you typed is kept")
+			if strings.Contains(page.body, "takes effect once") {
+				t.Errorf("%s: the page says that the form takes effect once:\n%s", action, page.body)
+			}
+			form = page.form(t, action)
+		}
+		slow.enough = true
+		b.post(action, form).wantMoved(t, "the rest", path).wantDone(t, "retried-1002")
+		b.post(action, form).wantMoved(t, "the same form", path).wantDone(t, "unchanged")
+		if !slices.Equal(slow.batches, want) {
+			t.Errorf("%s: got batches before %v, want %v", action, slow.batches, want)
+		}
 	}
 }

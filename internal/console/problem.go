@@ -27,6 +27,7 @@ type problem struct {
 	Again   string           // the page to open again; "" if that won't help
 	Action  string           // where to send Fields again; "" if there is nothing to send
 	Fields  []sentField      // what was typed
+	Resumes bool             // sending Fields again does what is left of it
 }
 
 // sentField is a value of a form that failed.
@@ -108,7 +109,7 @@ func (v *visit) withWayBack(p problem) problem {
 		return p
 	}
 	p.Action = v.r.URL.Path
-	if p.Status == http.StatusTooManyRequests && v.r.PostForm.Has("once") { // it had no effect
+	if (p.Status == http.StatusTooManyRequests || p.Resumes) && v.r.PostForm.Has("once") { // there is something to do
 		v.r.PostForm.Set("once", newOnce())
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.r.PostForm)) {
@@ -144,6 +145,9 @@ func (c *Console) fail(w http.ResponseWriter, v *visit, err error) {
 		}
 	case codeOf(err) == "" && v == nil:
 		p = problem{Status: http.StatusServiceUnavailable, Heading: "The store doesn’t respond", Message: "Your session couldn’t be checked. Try again in a moment."}
+	}
+	if errors.As(err, new(unfinishedError)) && p.Status >= http.StatusInternalServerError {
+		p.Heading, p.Resumes = "This may not be finished", true
 	}
 	if v != nil {
 		p = v.withWayBack(p)

@@ -169,7 +169,7 @@ appears only when the copy is complete, on disk, and has passed the checks of
 Webhooks are paused, because they would send again what was delivered after the
 backup.
 
-Of a directory or bucket, the newest backup is restored, if all are of one
+Given a directory or bucket, it restores the newest backup, if all are of one
 store. One that is dated after now counts as the oldest. The download needs as
 much space as the store, until the end.
 
@@ -205,7 +205,7 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 		restoration.From = &transfer.Download{Place: backup.bucket, File: backup.File,
 			Progress: func(received int64) { bar.Add(int(received>>10 - bar.Done())) },
 			Restarted: func() {
-				fmt.Fprintln(line.Above(p.Notes), "The service couldn't continue the download where its connection broke, so it began again.")
+				fmt.Fprintln(line.Above(p.Notes), "The download began again: the service can't continue one, or the file was replaced.")
 			}}
 	}
 	copied, err := transfer.Restore(ctx, sqlite.Files{}, restoration, &copyProgress{line: line})

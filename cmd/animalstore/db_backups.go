@@ -14,6 +14,7 @@ import (
 
 	"animalstore"
 	"animalstore/internal/cli"
+	"animalstore/internal/db"
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/db/transfer"
@@ -161,7 +162,7 @@ func beginBackup(ctx context.Context, bucket *s3.Bucket, store string, at time.T
 	if i.Copied.Name != "" {
 		p.Note("This store is a copy of another one, or another is a copy of it: it didn't make %s. It has the id %s now, and leaves those backups.", bucket.Of(i.Copied.Name), i.ID)
 	}
-	return i.ID, d.BeginBackup(ctx, at)
+	return i.ID, d.BeginBackup(ctx, db.Begun{Remote: at})
 }
 
 // foundBackup is a backup to restore.

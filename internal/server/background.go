@@ -133,7 +133,7 @@ func (s *Server) startBackups(ctx context.Context) (err error) {
 		return err
 	}
 	if s.metrics != nil && s.cfg.Backups.Dir != "" {
-		s.metrics.AddFigures(func() []metrics.Figure { return backupFigures(s.backups.Last(), s.backups.Every) })
+		s.metrics.AddFigures(func() []metrics.Figure { return backupFigures(s.backups.Last(), s.cfg.Backups.Every) })
 	}
 	if s.metrics != nil && s.cfg.Backups.To != nil {
 		s.metrics.AddFigures(func() []metrics.Figure { return remoteBackupFigures(s.backups.Remote()) })

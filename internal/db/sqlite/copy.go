@@ -189,23 +189,22 @@ func (Files) Reserve(path string) (release func() error, err error) {
 	return func() error { return lock.remove(path + ".lock") }, nil
 }
 
-// BackupID returns the store's id in the names of its backups, and the latest time that
+// BackupID returns the store's id in the names of its backups, and the latest times that
 // BeginBackup stored since it has this id.
-func (d *DB) BackupID(ctx context.Context) (id string, latest time.Time, err error) {
-	var ms int64
+func (d *DB) BackupID(ctx context.Context) (id string, latest db.Begun, err error) {
 	err = d.read(ctx, func(c *sqlite.Conn) error {
 		return selectEach(c, "select id", func(stmt *sqlite.Stmt) error {
-			id, ms = stmt.ColumnText(0), stmt.ColumnInt64(1)
+			id, latest = stmt.ColumnText(0), db.Begun{Directory: time.UnixMilli(stmt.ColumnInt64(1)), Remote: time.UnixMilli(stmt.ColumnInt64(2))}
 			return nil
-		}, "SELECT value, backed_up_at FROM store_id")
+		}, "SELECT value, backed_up_at, uploaded_at FROM store_id")
 	})
-	return id, time.UnixMilli(ms), err
+	return id, latest, err
 }
 
 // BeginBackup stores the time of a backup, before it is made.
-func (d *DB) BeginBackup(ctx context.Context, at time.Time) error {
+func (d *DB) BeginBackup(ctx context.Context, at db.Begun) error {
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		return execute(c, "begin backup", "UPDATE store_id SET backed_up_at = ?1 WHERE backed_up_at < ?1", at.UnixMilli())
+		return execute(c, "begin backup", "UPDATE store_id SET backed_up_at = max(backed_up_at, ?), uploaded_at = max(uploaded_at, ?)", at.Directory.UnixMilli(), at.Remote.UnixMilli())
 	})
 }
 
@@ -213,7 +212,7 @@ func (d *DB) BeginBackup(ctx context.Context, at time.Time) error {
 // replace those of the store that it is a copy of. It returns the id that the store has then.
 func (d *DB) RenewID(ctx context.Context, old string) (id string, err error) {
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (id string, err error) {
-		if err := execute(c, "renew id", "UPDATE store_id SET value = lower(hex(randomblob(6))), backed_up_at = 0 WHERE value = ?", old); err != nil {
+		if err := execute(c, "renew id", "UPDATE store_id SET value = lower(hex(randomblob(6))), backed_up_at = 0, uploaded_at = 0 WHERE value = ?", old); err != nil {
 			return "", err
 		}
 		err = selectEach(c, "select id", func(stmt *sqlite.Stmt) error {

@@ -2,15 +2,17 @@
 -- Times are Unix milliseconds; 0 means never.
 
 -- Tells this store's backups from those of other stores. A restored store gets a new id, and
--- so does one that finds a backup with its id that began after backed_up_at: it is a copy of
--- another store, or another is a copy of it.
+-- so does one that finds a backup with its id that it didn't begin: it is a copy of another
+-- store, or another is a copy of it. The times are the latest in names of backups, stored
+-- before these are made or uploaded.
 CREATE TABLE store_id (
   id           INTEGER PRIMARY KEY CHECK (id = 1),
   value        TEXT    NOT NULL, -- 12 hexadecimal digits
-  backed_up_at INTEGER NOT NULL  -- the latest time in the name of a backup, stored before it is made
+  backed_up_at INTEGER NOT NULL, -- in a directory
+  uploaded_at  INTEGER NOT NULL  -- to a bucket
 ) STRICT;
 
-INSERT INTO store_id VALUES (1, lower(hex(randomblob(6))), 0);
+INSERT INTO store_id VALUES (1, lower(hex(randomblob(6))), 0, 0);
 
 CREATE TABLE pets (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,

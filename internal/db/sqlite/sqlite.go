@@ -38,7 +38,7 @@ var schema1 string
 // AppID goes up by one, so that stores from before the edit are refused. From then on,
 // Migrations is only ever appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
-	AppID:      0x414e5308, // "ANS" and 8
+	AppID:      0x414e5309, // "ANS" and 9
 	Migrations: []string{schema1},
 }
 

@@ -44,16 +44,21 @@ func mustOpen(t *testing.T, path string, opts Options) *DB {
 	return d
 }
 
-// TestBackupID: the time of a backup only ever grows, until the store gets a new id.
+// TestBackupID: the times of backups only ever grow, until the store gets a new id.
 func TestBackupID(t *testing.T) {
 	d := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	at := time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
-	id := wantBackupID(t, d, time.UnixMilli(0))
-	for _, begins := range []time.Time{at, at.Add(-time.Hour)} {
-		if err := d.BeginBackup(t.Context(), begins); err != nil {
+	never := time.UnixMilli(0)
+	id := wantBackupID(t, d, db.Begun{Directory: never, Remote: never})
+	for _, begins := range []struct{ at, want db.Begun }{
+		{db.Begun{Directory: at}, db.Begun{Directory: at, Remote: never}},
+		{db.Begun{Directory: at.Add(-time.Hour), Remote: at.Add(time.Hour)}, db.Begun{Directory: at, Remote: at.Add(time.Hour)}},
+		{db.Begun{Remote: at}, db.Begun{Directory: at, Remote: at.Add(time.Hour)}},
+	} {
+		if err := d.BeginBackup(t.Context(), begins.at); err != nil {
 			t.Fatal(err)
 		}
-		wantBackupID(t, d, at)
+		wantBackupID(t, d, begins.want)
 	}
 	renewed, err := d.RenewID(t.Context(), id)
 	if err != nil || renewed == id {
@@ -62,15 +67,15 @@ func TestBackupID(t *testing.T) {
 	if again, err := d.RenewID(t.Context(), id); err != nil || again != renewed {
 		t.Errorf("got the id %s, %v, want still %s", again, err, renewed)
 	}
-	if got := wantBackupID(t, d, time.UnixMilli(0)); got != renewed {
+	if got := wantBackupID(t, d, db.Begun{Directory: never, Remote: never}); got != renewed {
 		t.Errorf("got the id %s, want %s", got, renewed)
 	}
 }
 
-func wantBackupID(t *testing.T, d *DB, latest time.Time) (id string) {
+func wantBackupID(t *testing.T, d *DB, latest db.Begun) (id string) {
 	t.Helper()
 	id, got, err := d.BackupID(t.Context())
-	if err != nil || !got.Equal(latest) || len(id) != 12 {
+	if err != nil || !got.Directory.Equal(latest.Directory) || !got.Remote.Equal(latest.Remote) || len(id) != 12 {
 		t.Errorf("got %q, %s, %v, want %s", id, got, err, latest)
 	}
 	return id

@@ -36,8 +36,8 @@ func (d *Download) fetch(ctx context.Context, path string) (*newFile, error) {
 	return f, nil
 }
 
-// A download ends after this many connections in a row that brought nothing new: as often is a
-// part of an upload sent.
+// A download ends after this many connections in a row that brought nothing new. A part of an
+// upload is sent as often.
 const downloadAttempts = 3
 
 // downloadRetry is the wait before a connection if the one before it brought nothing.

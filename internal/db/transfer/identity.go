@@ -11,12 +11,12 @@ import (
 
 // Identity is what a store keeps about its own backups.
 type Identity interface {
-	// BackupID returns the id in the names of the store's backups, and the latest time that
+	// BackupID returns the id in the names of the store's backups, and the latest times that
 	// BeginBackup stored since the store has this id.
-	BackupID(ctx context.Context) (id string, latest time.Time, err error)
+	BackupID(ctx context.Context) (id string, latest db.Begun, err error)
 
 	// BeginBackup stores the time of a backup, before it is made.
-	BeginBackup(ctx context.Context, at time.Time) error
+	BeginBackup(ctx context.Context, at db.Begun) error
 
 	// RenewID gives the store a new id, if it still has the old one, and returns its id.
 	RenewID(ctx context.Context, old string) (id string, err error)
@@ -36,8 +36,8 @@ type Identified struct {
 // machine with its disk, has the same id as the original, and each would delete the other's
 // backups. So a store that finds one of its id that it didn't begin takes a new id.
 //
-// A store knows only the latest time that it ever began a backup. After a clock was ahead,
-// copies are noticed only once that time has passed.
+// A store knows only the latest time that it ever began a backup in each kind of place. After
+// a clock was ahead, copies are noticed only once that time has passed.
 func Identify(ctx context.Context, store Identity, place Place, now time.Time) (Identified, error) {
 	found, err := Snapshots(ctx, place, "", now)
 	if err != nil {
@@ -50,7 +50,7 @@ func Identify(ctx context.Context, store Identity, place Place, now time.Time) (
 	}
 	found = slices.DeleteFunc(found, func(s Snapshot) bool { return s.Store != id })
 	for _, s := range found {
-		if s.At.After(latest) {
+		if s.At.After(*begunIn(place, &latest)) {
 			id, err = store.RenewID(ctx, id)
 			return Identified{ID: id, Copied: s}, err
 		}
@@ -68,27 +68,32 @@ func (s *Scheduler) identify(ctx context.Context, place Place) (id string, found
 	return i.ID, i.Found, err
 }
 
+// begunIn is when a store last began a backup in a place.
+func begunIn(place Place, b *db.Begun) *time.Time {
+	if _, local := place.(Directory); local {
+		return &b.Directory
+	}
+	return &b.Remote
+}
+
 // begin stores the time of a backup. If the disk is full, the scheduler remembers it instead,
 // because a directory on another disk may still have space.
-func (s *Scheduler) begin(ctx context.Context, at time.Time) error {
+func (s *Scheduler) begin(ctx context.Context, place Place, at time.Time) error {
+	var b db.Begun
+	*begunIn(place, &b) = at
 	s.mu.Lock()
-	if at.After(s.begun) {
-		s.begun = at
-	}
+	s.begun = s.begun.Latest(b)
 	s.mu.Unlock()
-	if err := s.BeginBackup(ctx, at); !errors.Is(err, db.ErrFull) {
+	if err := s.BeginBackup(ctx, b); !errors.Is(err, db.ErrFull) {
 		return err
 	}
 	return nil
 }
 
 // BackupID implements [Identity], with what begin remembers.
-func (s *Scheduler) BackupID(ctx context.Context) (id string, latest time.Time, err error) {
+func (s *Scheduler) BackupID(ctx context.Context) (id string, latest db.Begun, err error) {
 	id, latest, err = s.Identity.BackupID(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.begun.After(latest) {
-		latest = s.begun
-	}
-	return id, latest, err
+	return id, latest.Latest(s.begun), err
 }

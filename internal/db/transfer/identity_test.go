@@ -82,9 +82,23 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// TestTwoCopies: of two copies whose backups to the same place are due at the same time, one
-// takes a new id. Each then keeps its own backups.
+// TestTwoCopies: of two copies that back up to the same place, one takes a new id, also if their
+// backups are due at the same time. Each then keeps its own backups.
 func TestTwoCopies(t *testing.T) {
+	for name, test := range map[string]struct {
+		directories bool
+		after       time.Duration // how long after the first the second starts
+	}{
+		"at the same time":                   {},
+		"by turns":                           {after: 25 * time.Minute},
+		"with directories, by turns":         {directories: true, after: 25 * time.Minute},
+		"with directories, at the same time": {directories: true},
+	} {
+		t.Run(name, func(t *testing.T) { twoCopies(t, test.directories, test.after) })
+	}
+}
+
+func twoCopies(t *testing.T, directories bool, after time.Duration) {
 	dirs := []string{t.TempDir(), t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
 		both := snapshotAt("19991231T233000") // before the store was copied
@@ -92,12 +106,19 @@ func TestTwoCopies(t *testing.T) {
 		remote.fail = func(context.Context) error { time.Sleep(10 * time.Second); return nil }
 		var all []*Scheduler
 		for i, dir := range dirs {
-			b := testScheduler(t, Schedule{To: remote})
+			schedule, existing := Schedule{To: remote}, []string{}
+			if directories {
+				schedule.Dir, existing = dir, []string{both}
+			}
+			b := testScheduler(t, schedule, existing...)
 			b.Every += time.Duration(i) * 7 * time.Second // as NewScheduler does
-			stageIn(b, dir)
+			if !directories {
+				stageIn(b, dir)
+			}
 			began(b, both)
 			all = append(all, b)
 			defer runScheduler(b)()
+			time.Sleep(after)
 		}
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
@@ -125,6 +146,38 @@ func TestBackupWithFullStore(t *testing.T) {
 		stop()
 		if got, want := names(t, dir), []string{snapshotAt("20000101T000000"), snapshotAt("20000101T010000")}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// TestCopiedFullStore: a copied store whose disk is full starts without a new id, makes no
+// backups, and takes the id once there is space.
+func TestCopiedFullStore(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		others := snapshotAt("19991231T233000")
+		if err := os.WriteFile(filepath.Join(dir, others), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b := testScheduler(t, Schedule{Dir: t.TempDir()})
+		b.Dir = dir
+		identity := b.Identity.(*memoryIdentity)
+		identity.err = db.ErrFull
+		if err := b.readDir(t.Context()); err != nil {
+			t.Fatalf("a server with a full disk can't start: %v", err)
+		}
+		stop := runScheduler(b)
+		time.Sleep(59 * time.Minute)
+		stop()
+		if got := names(t, dir); !slices.Equal(got, []string{others}) || b.Last().Failures == 0 {
+			t.Errorf("got %q, and %d failures, want nothing new and some", got, b.Last().Failures)
+		}
+		identity.err = nil
+		stop = runScheduler(b)
+		time.Sleep(time.Minute)
+		stop()
+		if got := names(t, dir); len(got) != 2 || identity.id == testID {
+			t.Errorf("got %q with the id %s, want another backup with a new id", got, identity.id)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/db"
 )
 
 // Schedule says when and where to back up a store that is one file. Without Dir and To it
@@ -46,7 +47,7 @@ type Scheduler struct {
 	made    chan struct{} // receives when unsent was set
 
 	mu     sync.Mutex
-	begun  time.Time          // when the last backup began
+	begun  db.Begun           // when the last backups began
 	last   animalstore.Backup // in the directory
 	unsent Snapshot           // the newest one there; zero once it is in the remote place
 	remote animalstore.RemoteBackup
@@ -65,8 +66,8 @@ type SchedulerConfig struct {
 // NewScheduler prepares the backups of a store. It reserves their directory until
 // Close, so that two servers don't use the same one.
 func NewScheduler(ctx context.Context, c SchedulerConfig) (_ *Scheduler, err error) {
-	c.Every += rand.N(min(maxSpread, c.Every/20) + 1)
 	s := newScheduler(c)
+	s.Every += rand.N(min(maxSpread, c.Every/20) + 1)
 	if c.Dir == "" {
 		return s, nil
 	}
@@ -94,6 +95,10 @@ func newScheduler(c SchedulerConfig) *Scheduler {
 // readDir finds the newest backup in the directory.
 func (s *Scheduler) readDir(ctx context.Context) error {
 	_, found, err := s.identify(ctx, Directory(s.Dir))
+	if errors.Is(err, db.ErrFull) { // a new id can't be stored yet: the next backup tries again
+		s.Log.Error("this store is a copy of another one, or another is a copy of it, and its disk is full: it makes no backups until there is space", "dir", s.Dir)
+		return nil
+	}
 	if last := newest(found); last.Name != "" {
 		s.unsent, s.last = last, animalstore.Backup{At: animalstore.At(last.At), SizeBytes: last.Size}
 	}
@@ -202,7 +207,7 @@ func (s *Scheduler) makeLocal(ctx context.Context, at time.Time) (made Snapshot,
 	}
 	s.removeUnfinished(id)
 	made, _ = ParseSnapshot(SnapshotName(s.Store, id, at))
-	if err := s.begin(ctx, at); err != nil {
+	if err := s.begin(ctx, Directory(s.Dir), at); err != nil {
 		return made, err
 	}
 	made.Size, err = s.copy(ctx, filepath.Join(s.Dir, made.Name))

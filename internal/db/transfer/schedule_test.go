@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"animalstore/internal/db"
 )
 
 const testID = "0a1b2c3d4e5f"
@@ -20,33 +22,33 @@ const testID = "0a1b2c3d4e5f"
 // memoryIdentity is an [Identity] in memory.
 type memoryIdentity struct {
 	id     string
-	latest time.Time
-	err    error // of BeginBackup
+	latest db.Begun
+	err    error // of what changes it
 }
 
-func (m *memoryIdentity) BackupID(context.Context) (string, time.Time, error) {
+func (m *memoryIdentity) BackupID(context.Context) (string, db.Begun, error) {
 	return m.id, m.latest, nil
 }
 
-func (m *memoryIdentity) BeginBackup(_ context.Context, at time.Time) error {
-	if m.err == nil && at.After(m.latest) {
-		m.latest = at
+func (m *memoryIdentity) BeginBackup(_ context.Context, at db.Begun) error {
+	if m.err == nil {
+		m.latest = m.latest.Latest(at)
 	}
 	return m.err
 }
 
 func (m *memoryIdentity) RenewID(_ context.Context, old string) (string, error) {
-	if m.id == old {
-		m.id, m.latest = fmt.Sprintf("%012x", rand.Uint64()>>16), time.Time{}
+	if m.id == old && m.err == nil {
+		m.id, m.latest = fmt.Sprintf("%012x", rand.Uint64()>>16), db.Begun{}
 	}
-	return m.id, nil
+	return m.id, m.err
 }
 
 // began makes a store remember that it began backups.
 func began(b *Scheduler, names ...string) {
 	for _, name := range names {
 		if s, ok := ParseSnapshot(name); ok && s.Store == testID {
-			b.BeginBackup(context.Background(), s.At)
+			b.BeginBackup(context.Background(), db.Begun{Directory: s.At, Remote: s.At})
 		}
 	}
 }

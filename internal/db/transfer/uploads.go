@@ -103,7 +103,7 @@ func (s *Scheduler) upload(ctx context.Context, next Snapshot, path string) (Sna
 	if id != next.Store {
 		next.Store, next.Name = id, SnapshotName(s.Store, id, next.At)
 	}
-	if err := s.begin(ctx, next.At); err != nil {
+	if err := s.begin(ctx, s.To, next.At); err != nil {
 		return next, err
 	}
 	return next, Upload(ctx, s.To, next, path, nil)

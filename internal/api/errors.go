@@ -94,8 +94,8 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	case status == http.StatusInternalServerError:
 		s.log.Error("request failed", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "err", err)
 	case e.Code == animalstore.ShuttingDown: // a health check while draining: expected
-	case errors.Is(err, db.ErrFull) && !s.fullLog.due(s.now()):
-	case status == http.StatusServiceUnavailable && r.Request.Context().Err() == nil:
+	case status != http.StatusServiceUnavailable || r.Request.Context().Err() != nil:
+	case !errors.Is(err, db.ErrFull) || s.fullLog.due(s.now()):
 		s.log.Warn("request refused", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "code", e.Code, "err", err)
 	}
 	h := w.Header()

@@ -163,7 +163,7 @@ func (s *Server) serve(ctx context.Context) error {
 	}
 	front := s.newFrontend(secure)
 	if url := s.NetworkURL(); url != "" {
-		s.cfg.Log.Info("other machines can send requests, over plain HTTP", "network", url)
+		s.cfg.Log.Info("listening on a network, over plain HTTP", "network", url)
 	}
 	s.cfg.Log.Info("serving", "api", s.URL()+"/v1", "docs", s.URL()+"/docs", "database", RedactDatabaseURL(s.cfg.Database), "environment", s.cfg.Environment, "version", s.cfg.Version)
 	failed := make(chan error, 1)
@@ -279,7 +279,7 @@ func dialAddress(addr net.Addr) string {
 // Otherwise it is "", also with TLS, whose certificate has the right name.
 func (s *Server) NetworkURL() string {
 	tcp, ok := s.listener.Addr().(*net.TCPAddr)
-	if !ok || s.certs != nil || tcp.IP.IsLoopback() {
+	if !ok || s.certs != nil || tcp.IP.IsLoopback() || tcp.Zone != "" {
 		return ""
 	}
 	ip := tcp.IP

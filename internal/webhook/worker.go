@@ -76,6 +76,7 @@ type Worker struct {
 	wake     chan struct{}
 	stopping chan struct{} // closed when no more attempts may start
 	attempts sync.WaitGroup
+	unstored atomic.Bool  // the last result of a delivery couldn't be stored
 	offset   atomic.Int64 // nanoseconds by which the store's clock is ahead
 
 	// Run alone uses these.
@@ -279,10 +280,13 @@ func (w *Worker) finish(r db.DeliveryResult) *db.ClaimedDelivery {
 	for try := 1; ; try++ {
 		next, err := w.tryFinish(r)
 		if err == nil {
+			w.unstored.Store(false)
 			return next
 		}
 		if try == finishAttempts || w.stopped() {
-			w.Log.Warn("storing the result of a delivery failed; it is sent again after its lease", "delivery", r.Delivery.ID, "webhook", r.Delivery.WebhookID, "err", err)
+			if !w.unstored.Swap(true) { // otherwise a full disk would fill the log
+				w.Log.Warn("storing results of deliveries fails: they are sent again after their leases", "delivery", r.Delivery.ID, "webhook", r.Delivery.WebhookID, "err", err)
+			}
 			return nil
 		}
 		select {

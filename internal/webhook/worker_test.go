@@ -151,6 +151,24 @@ func TestHangingStore(t *testing.T) {
 	})
 }
 
+// TestResultsNotStored: results that can't be stored are reported once, until that works again.
+func TestResultsNotStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &fakeStore{}
+		w := newWorker(s, &log)
+		for range 2 {
+			s.finishFailures = 3 * finishAttempts
+			for id := range int64(4) { // the last one is stored
+				w.finish(db.DeliveryResult{Delivery: &db.ClaimedDelivery{ID: id}})
+			}
+		}
+		if n := strings.Count(log.String(), "level=WARN"); n != 2 {
+			t.Errorf("reported %d times, want twice:\n%s", n, &log)
+		}
+	})
+}
+
 // TestNotifiedWorker: an event is dispatched when the worker is notified, not when it
 // would have polled anyway.
 func TestNotifiedWorker(t *testing.T) {

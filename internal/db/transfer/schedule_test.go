@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -21,16 +22,21 @@ const testID = "0a1b2c3d4e5f"
 
 // memoryIdentity is an [Identity] in memory.
 type memoryIdentity struct {
+	mu     sync.Mutex
 	id     string
 	latest db.Begun
 	err    error // of what changes it
 }
 
 func (m *memoryIdentity) BackupID(context.Context) (string, db.Begun, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.id, m.latest, nil
 }
 
 func (m *memoryIdentity) BeginBackup(_ context.Context, at db.Begun) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.err == nil {
 		m.latest = m.latest.Latest(at)
 	}
@@ -38,6 +44,8 @@ func (m *memoryIdentity) BeginBackup(_ context.Context, at db.Begun) error {
 }
 
 func (m *memoryIdentity) RenewID(_ context.Context, old string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.id == old && m.err == nil {
 		m.id, m.latest = fmt.Sprintf("%012x", rand.Uint64()>>16), db.Begun{}
 	}

@@ -330,9 +330,13 @@ func (d *DB) RenewDelivery(ctx context.Context, due db.ClaimedDelivery) error {
 	})
 }
 
-// ReleaseDelivery implements [db.DB].
+// ReleaseDelivery implements [db.DB]. It waits for a claim whose commit is still under way:
+// an UPDATE alone would see the row as it was before.
 func (d *DB) ReleaseDelivery(ctx context.Context, due db.ClaimedDelivery) error {
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE", due.ID); err != nil {
+			return failed("lock delivery", err)
+		}
 		_, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until IN ($2, $3)", due.ID, due.Lease.Milli(), due.NextLease.Milli())
 		return failed("release delivery", err)
 	})

@@ -37,8 +37,10 @@ func (d *DB) finishesOf(webhookID int64) *batcher[finishCall, finishOutcome] {
 	run := func(ctx context.Context, calls []finishCall) ([]finishOutcome, error) {
 		return d.finishDeliveries(ctx, webhookID, calls)
 	}
-	// A call can wait for one batch before its own.
-	b, _ := d.finishes.LoadOrStore(webhookID, &batcher[finishCall, finishOutcome]{run: run, timeout: 2 * d.timeout, alone: true})
+	b, ok := d.finishes.Load(webhookID)
+	if !ok { // a call can wait for one batch before its own
+		b, _ = d.finishes.LoadOrStore(webhookID, &batcher[finishCall, finishOutcome]{run: run, timeout: 2 * d.timeout, alone: true})
+	}
 	return b.(*batcher[finishCall, finishOutcome])
 }
 
@@ -76,12 +78,18 @@ type finished struct {
 	webhook  animalstore.Webhook
 	found    bool // else it was deleted
 	health   db.WebhookHealth
-	attempts map[int64]string // of the deliveries whose claims are still the same
+	claims   map[int64]claim // by delivery; without those that have a result
 	outcomes []finishOutcome
 
 	changed  bool // health
 	disabled animalstore.OptionalText
 	stored   storedResults
+}
+
+// claim is a delivery as it was before its result.
+type claim struct {
+	lease    animalstore.Time
+	attempts string
 }
 
 // storedResults are the columns of deliveries after their attempts.
@@ -92,12 +100,11 @@ type storedResults struct {
 
 // lockFinished locks a webhook and then deliveries to it, as all others that lock both do.
 func lockFinished(ctx context.Context, tx pgx.Tx, webhookID int64, calls []finishCall) (f finished, err error) {
-	due := make(map[int64]*db.ClaimedDelivery, len(calls))
 	ids := make([]int64, len(calls))
 	for i, c := range calls {
-		ids[i], due[c.result.Delivery.ID] = c.result.Delivery.ID, c.result.Delivery
+		ids[i] = c.result.Delivery.ID
 	}
-	f = finished{attempts: make(map[int64]string, len(calls)), outcomes: make([]finishOutcome, len(calls))}
+	f = finished{claims: make(map[int64]claim, len(calls)), outcomes: make([]finishOutcome, len(calls))}
 	var batch pgx.Batch
 	batch.Queue(selectWebhook+" FOR NO KEY UPDATE", webhookID).QueryRow(func(row pgx.Row) (err error) {
 		f.webhook, err = scanWebhook(row)
@@ -111,9 +118,7 @@ func lockFinished(ctx context.Context, tx pgx.Tx, webhookID int64, calls []finis
 		var id, lease int64
 		var attempts string
 		_, err := pgx.ForEachRow(rows, []any{&id, &lease, &attempts}, func() error {
-			if due[id].Holds(animalstore.AtMilli(lease)) {
-				f.attempts[id] = attempts
-			}
+			f.claims[id] = claim{animalstore.AtMilli(lease), attempts}
 			return nil
 		})
 		return err
@@ -127,12 +132,12 @@ func lockFinished(ctx context.Context, tx pgx.Tx, webhookID int64, calls []finis
 
 // add adds a result, and reports whether it counts.
 func (f *finished) add(r *db.DeliveryResult, outcome *finishOutcome) bool {
-	before, ours := f.attempts[r.Delivery.ID]
-	if !ours {
+	before, ok := f.claims[r.Delivery.ID]
+	if !ok || !r.Delivery.Holds(before.lease) {
 		return false
 	}
-	delete(f.attempts, r.Delivery.ID)
-	attempts, err := db.AddAttempt(before, r.Attempt)
+	delete(f.claims, r.Delivery.ID)
+	attempts, err := db.AddAttempt(before.attempts, r.Attempt)
 	if err != nil {
 		outcome.err = err
 		return false

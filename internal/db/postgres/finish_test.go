@@ -67,6 +67,75 @@ func TestLostClaims(t *testing.T) {
 	testenv.Eventually(t, "the next one is claimed", claimed(db.MaxInFlight+1))
 }
 
+// TestReleaseWaitsForCommit: a claim whose commit is still under way is released after it.
+func TestReleaseWaitsForCommit(t *testing.T) {
+	t.Parallel()
+	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: testenv.Deadline})
+	_, now, lease := addPings(t, d, 1)
+	if _, err := d.ClaimDeliveries(t.Context(), now, now); err != nil { // a lease that has ended
+		t.Fatal(err)
+	}
+	tx, err := d.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	var id int64
+	if err := tx.QueryRow(t.Context(), "UPDATE deliveries SET leased_until = $1 RETURNING id", lease.Milli()).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	released := make(chan error)
+	go func() { released <- d.ReleaseDelivery(t.Context(), db.ClaimedDelivery{ID: id, Lease: lease}) }()
+	testenv.Eventually(t, "the release waits", func() bool {
+		select {
+		case err := <-released:
+			t.Fatalf("the release didn't wait: %v", err)
+		default:
+		}
+		var waiting bool
+		err := d.pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database())").Scan(&waiting)
+		return err == nil && waiting
+	})
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-released; err != nil {
+		t.Fatal(err)
+	}
+	if due, err := d.ClaimDeliveries(t.Context(), now, lease); err != nil || len(due) != 1 {
+		t.Errorf("claimed %d, %v, want the one that was released", len(due), err)
+	}
+}
+
+// TestLapsedClaim: of two results of a delivery that are stored together, the one whose lease
+// has ended is ignored.
+func TestLapsedClaim(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string][2]int{"before": {0, 1}, "after": {1, 0}} {
+		t.Run(name+" the valid one", func(t *testing.T) {
+			t.Parallel()
+			d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: testenv.Deadline})
+			webhook, now, lease := addPings(t, d, 1)
+			var calls []finishCall
+			for i := range 2 {
+				due, err := d.ClaimDeliveries(t.Context(), now, lease)
+				if err != nil || len(due) != 1 {
+					t.Fatalf("claimed %d, %v, want one", len(due), err)
+				}
+				calls = append(calls, finishCall{result: due[0].Result(animalstore.Attempt{Time: now, Status: new(500 - 300*i)}, 0, 0), now: now})
+				now, lease = lease, animalstore.At(lease.Add(time.Hour))
+			}
+			if _, err := d.finishDeliveries(t.Context(), webhook, []finishCall{calls[order[0]], calls[order[1]]}); err != nil {
+				t.Fatal(err)
+			}
+			all, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhook, Limit: 10})
+			if err != nil || len(all) != 1 || all[0].State != animalstore.DeliveryDelivered || len(all[0].Attempts) != 1 {
+				t.Errorf("got %+v, %v, want one delivery with one attempt, which succeeded", all, err)
+			}
+		})
+	}
+}
+
 // TestResultsShareTransactions: results that arrive while another one of their webhook is
 // being stored are stored together.
 func TestResultsShareTransactions(t *testing.T) {

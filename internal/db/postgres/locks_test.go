@@ -10,6 +10,7 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/testenv"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -36,7 +37,7 @@ func begin(t *testing.T, url, statement string, args ...any) {
 func TestDispatchWhileFailuresAreStored(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
-	d := mustOpen(t, url, Options{Timeout: 2 * time.Second})
+	d := mustOpen(t, url, Options{Timeout: testenv.Deadline})
 	webhook, err := d.CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com", Types: "pet.*"}, "secret", animalstore.At(time.Now()))
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestDispatchWhileFailuresAreStored(t *testing.T) {
 func TestCreatesDontWaitForOtherChanges(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
-	d := mustOpen(t, url, Options{Timeout: 2 * time.Second})
+	d := mustOpen(t, url, Options{Timeout: testenv.Deadline})
 	begin(t, url, "LOCK TABLE keys, webhooks IN ROW EXCLUSIVE MODE") // as every change does
 	key := animalstore.NewKey{Name: "owner", Plan: animalstore.PlanFree, Environment: animalstore.Production, Permissions: animalstore.Admin}
 	if created, err := d.CreateFirstKey(t.Context(), key, db.KeyHash{1}, animalstore.At(time.Now())); err != nil || !created {

@@ -42,6 +42,7 @@ type call struct {
 	conditional bool
 	accepted    bool          // success is 202: the service does it later
 	creates     bool          // it can create the resource at its path, and supports If-None-Match: *
+	partial     bool          // any 5xx may mean that a part of the change was made
 	secret      bool          // the response contains a secret, which no error may show
 	endless     bool          // no limit on the number of attempts
 	stream      *follower     // gets the events of a stream, instead of decode

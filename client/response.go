@@ -138,7 +138,7 @@ func (c *Client) readErrorResponse(f *failure, k *call, res *http.Response, body
 		Err:       &animalstore.Error{Code: e.Code, Message: c.conceal(e.Message)},
 	}
 	f.retryable = f.status == http.StatusServiceUnavailable
-	f.unchanged = f.status < 500 || unchangedCodes[e.Code]
+	f.unchanged = f.status < 500 || unchangedCodes[e.Code] && !k.partial
 }
 
 // unchangedCodes are the codes of 503 that guarantee that nothing was changed. New

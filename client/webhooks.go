@@ -116,7 +116,7 @@ func (c *Client) RetryDelivery(ctx context.Context, webhookID, id int64, options
 // many. Very many take several requests. If it gives up before the last of them, the error
 // wraps [ErrOutcomeUnknown], and repeating the call within ten minutes continues it.
 func (c *Client) RetryDeliveries(ctx context.Context, webhookID int64, which animalstore.DeliveryRetry, options ...CallOption) (int, error) {
-	k := &call{operation: "retryDeliveries", method: http.MethodPost, path: webhookPath(webhookID) + "/deliveries/retry", body: which, accepted: true}
+	k := &call{operation: "retryDeliveries", method: http.MethodPost, path: webhookPath(webhookID) + "/deliveries/retry", body: which, accepted: true, partial: true}
 	retried, err := send(ctx, c, k, options, func(r *animalstore.RetriedDeliveries) bool { return r.Deliveries >= 0 })
 	return retried.Deliveries, err
 }

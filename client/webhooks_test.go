@@ -42,9 +42,11 @@ func TestRetryOfVeryMany(t *testing.T) {
 		if n, err := c.RetryDeliveries(t.Context(), 1, failed); err != nil || n != 1200 || len(s.sent) != 3 {
 			t.Errorf("got %d, %v after %d requests, want 1200 after 3", n, err, len(s.sent))
 		}
-		c, _ = scriptedClient(t, []reply{unfinished})
-		if n, err := c.RetryDeliveries(t.Context(), 1, failed); !errors.Is(err, client.ErrOutcomeUnknown) {
-			t.Errorf("got %d, %v, want ErrOutcomeUnknown", n, err)
+		for _, last := range []reply{unfinished, apiError(503, animalstore.StorageFull, "Retry-After", "1")} {
+			c, _ = scriptedClient(t, []reply{last})
+			if n, err := c.RetryDeliveries(t.Context(), 1, failed); !errors.Is(err, client.ErrOutcomeUnknown) {
+				t.Errorf("got %d, %v, want ErrOutcomeUnknown", n, err)
+			}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -144,5 +145,40 @@ func TestRetryOutOfTime(t *testing.T) {
 		wantRefused()
 		s.clock.advance(time.Hour)
 		wantRetried("an hour later", retry(2), all, 4)
+	}
+}
+
+// TestRetryFailsLater: a bulk retry says that it can be continued only if that helps. After
+// other errors it continues all the same.
+func TestRetryFailsLater(t *testing.T) {
+	s := start(t)
+	for _, test := range []struct {
+		err    error
+		status int
+		code   animalstore.Code
+	}{
+		{fmt.Errorf("commit: %w", db.ErrOutcomeUnknown), http.StatusServiceUnavailable, animalstore.Unavailable},
+		{fmt.Errorf("connect: %w", db.ErrUnavailable), http.StatusServiceUnavailable, animalstore.Unavailable},
+		{fmt.Errorf("insert: %w", db.ErrFull), http.StatusServiceUnavailable, animalstore.StorageFull},
+		{errors.New(secretDetail), http.StatusInternalServerError, animalstore.InternalError},
+	} {
+		webhook := s.addWebhook(t)
+		s.addFailedPings(t, webhook.ID, db.MaxRetried+1)
+		steps := 0 // transactions: the second fails
+		s.db.arm("RetryDeliveries", func(context.Context) error {
+			if steps++; steps == 2 {
+				return test.err
+			}
+			return nil
+		})
+		c := call{method: "POST", path: fmt.Sprintf("/v1/webhooks/%d/deliveries/retry", webhook.ID), key: s.admin, body: `{"since":"2026-11-15T00:00:00.000Z"}`}
+		refused := s.do(t, c)
+		refused.want(t, test.status, test.code)
+		if got, want := strings.Contains(string(refused.body), "500 deliveries are due"), test.code == animalstore.Unavailable; got != want {
+			t.Errorf("%v: got %s, which says how to continue: %t, want %t", test.err, refused.body, got, want)
+		}
+		if n := read[animalstore.RetriedDeliveries](t, s.do(t, c), http.StatusAccepted).Deliveries; n != db.MaxRetried+2 || steps != 3 {
+			t.Errorf("repeated after %v: got %d deliveries, step %d, want all, step 3", test.err, n, steps)
+		}
 	}
 }

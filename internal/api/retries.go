@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -79,6 +80,16 @@ func (s *Server) retryDeliveries(w http.ResponseWriter, r *request) error {
 	}
 	retry.before, retry.at = before, now
 	s.retries.put(id, retry)
+	if !isTransient(err) {
+		return err
+	}
 	some := animalstore.Errorf(animalstore.Unavailable, "%d deliveries are due, but not yet all that match: send the same request again to continue", retry.retried)
 	return fmt.Errorf("%w: %w", some, err)
+}
+
+// isTransient reports whether a request failed because time ran out or the database
+// couldn't be reached, so that repeating it helps.
+func isTransient(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown)
 }

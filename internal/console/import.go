@@ -183,8 +183,11 @@ func (v *visit) startProgress(pets int) func(client.PetImport) {
 	v.w.WriteHeader(http.StatusOK)
 	v.w = begun{v.w}
 	return func(p client.PetImport) {
+		control := http.NewResponseController(v.w)
+		_ = control.SetWriteDeadline(time.Now().Add(pageTimeout)) // the slot is still taken
 		fmt.Fprintln(v.w, p.Added+p.Existing, pets)
-		_ = http.NewResponseController(v.w).Flush() // without progress the page still comes
+		_ = control.Flush() // without progress the page still comes
+		v.allowTime(workTimeout)
 	}
 }
 

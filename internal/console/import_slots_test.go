@@ -3,6 +3,7 @@ package console_test
 import (
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -102,6 +103,34 @@ func TestSlowImport(t *testing.T) {
 		for _, response := range responses {
 			(<-response).want(t, "a slow file", http.StatusBadRequest, "10 seconds")
 		}
+	})
+}
+
+// TestUnreadProgress: browsers that read nothing of their progress give way to others.
+func TestUnreadProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := testenv.NewPipes()
+		s := start(t, func(c *server.Config) { c.Listener, c.Timeouts = network, server.DefaultTimeouts })
+		s.http.DialContext = network.Dial
+		third := s.signedIn(everything)
+		for range 2 {
+			b := s.signedIn(everything)
+			req, err := http.NewRequest(http.MethodPost, s.url+"/console/pets/import/add", strings.NewReader(formStart+petLines(1)+"\r\n--x--\r\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header = http.Header{"Accept": {"text/plain"}, "Content-Type": {"multipart/form-data; boundary=x"}}
+			req.AddCookie(&http.Cookie{Name: "animalstore_session", Value: b.cookie})
+			conn := network.Connect()
+			defer conn.Close()
+			if err := req.Write(conn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		third.importFile("check", "pets.csv", petLines(1), "").want(t, "while their first lines are sent", http.StatusServiceUnavailable)
+		time.Sleep(11 * time.Second)
+		third.importFile("check", "pets.csv", petLines(1), "").want(t, "later", http.StatusOK)
 	})
 }
 

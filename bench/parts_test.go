@@ -46,6 +46,11 @@ func TestEveryPart(t *testing.T) {
 			r.measureQuick(release)
 		}, []string{"first page, PostgreSQL", "large pages of one key, sqlite", "12 megapixels", "in batches", "quick receiver, postgres", "25ms away"}},
 		{[]string{"growth", "-engines", "postgres"}, growth, []string{"random cursor, 20,000 pets, PostgreSQL"}}, // peers has SQLite's
+		{[]string{"profile"}, func(r *report) {
+			if n := len(r.bench.collectProfiles(release)); n != len(profileWork) {
+				t.Errorf("got %d profiles, want %d", n, len(profileWork))
+			}
+		}, nil},
 	} {
 		t.Run(part.args[0], func(t *testing.T) {
 			t.Parallel()

@@ -24,22 +24,27 @@ var profileWork = []string{"first", "cursor", "create16", "mix"}
 // its processor time on to releaseProfile.
 func profile(r *report) {
 	b := r.bench
+	// Without the previous profile, so that the new one doesn't depend on it.
+	files := b.collectProfiles(b.build("unprofiled", b.root, "off"))
+	path := filepath.Join(b.root, releaseProfile)
+	b.output("", slices.Concat([]string{"go", "tool", "pprof", "-proto", "-output", path}, files)...)
+	progress("wrote %s, %d KB", path, must(os.Stat(path)).Size()/1024)
+}
+
+// collectProfiles profiles a build of the server under each workload, and returns the files.
+func (b *bench) collectProfiles(bin string) (files []string) {
 	raiseFileLimit()
 	b.load = newGenerator(b.work)
-	s, database := b.seededCopy("ours", profileKeys)
+	s, database := b.seededCopy("ours", b.amount(profileKeys))
 	s.rotateKeys = true
 	ops := freeAddr()
-	// Without the previous profile, so that the new one doesn't depend on it.
-	ours := b.startBuild(s, b.build("unprofiled", b.root, "off"), database, "--ops-listen", ops)
-	var files []string
+	ours := b.startBuild(s, bin, database, "--ops-listen", ops)
 	for _, name := range profileWork {
 		w := workloadNamed(name)
 		progress("profiling: %s, %d connections", w.title, w.connections)
 		files = append(files, b.profileUnder(w, ours, ops))
 	}
-	path := filepath.Join(b.root, releaseProfile)
-	b.output("", slices.Concat([]string{"go", "tool", "pprof", "-proto", "-output", path}, files)...)
-	progress("wrote %s, %d KB", path, must(os.Stat(path)).Size()/1024)
+	return files
 }
 
 // profileUnder profiles a server under a workload, and returns the profile's path.
@@ -47,11 +52,12 @@ func (b *bench) profileUnder(w workload, s *server, ops string) (path string) {
 	requests := b.writeRequests(w, s)
 	loaded := make(chan error, 1)
 	go func() {
-		_, err := b.load.turn(b.ctx, w, s, requests, profileLength+2*time.Second)
+		_, err := b.load.turn(b.ctx, w, s, requests, b.burst+2*time.Second)
 		loaded <- err
 	}()
+	seconds := max(1, int(b.burst.Seconds()))
 	// Not client, whose timeout is for requests of the API.
-	got := must(http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", ops, int(profileLength.Seconds()))))
+	got := must(http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", ops, seconds)))
 	defer got.Body.Close()
 	content := must(io.ReadAll(got.Body))
 	if got.StatusCode != http.StatusOK {

@@ -113,7 +113,7 @@ func (c *Client) RetryDelivery(ctx context.Context, webhookID, id int64, options
 }
 
 // RetryDeliveries makes all deliveries to a webhook that match due at once, and returns how
-// many. Very many take several requests. If it gives up before the last of them, the error
+// many. For very many it sends several requests. If it gives up before the last of them, the error
 // wraps [ErrOutcomeUnknown], and repeating the call within ten minutes continues it.
 func (c *Client) RetryDeliveries(ctx context.Context, webhookID int64, which animalstore.DeliveryRetry, options ...CallOption) (int, error) {
 	k := &call{operation: "retryDeliveries", method: http.MethodPost, path: webhookPath(webhookID) + "/deliveries/retry", body: which, accepted: true, partial: true}

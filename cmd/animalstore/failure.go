@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 
@@ -19,6 +20,9 @@ import (
 	"animalstore/internal/keys"
 	"animalstore/internal/petfile"
 	"animalstore/internal/terminal"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit codes, for scripts.
@@ -79,6 +83,37 @@ type repeatable struct {
 
 func (r repeatable) Unwrap() error { return r.error }
 
+// incomplete is why a command ended early that another run can continue.
+type incomplete struct{ error }
+
+func (e incomplete) Unwrap() error { return e.error }
+
+// continueWith adds the command that continues to an error, alone in the last line.
+func continueWith(err error, text, command string) error {
+	return cliError{err, message(err) + "\n" + text + ":\n\n" + command, exitCode(err)}
+}
+
+// sameCommand is the command that is running, with its flags and its argument. The value of
+// the flag fixed is what the run has made of it, and is shown even if it wasn't in the
+// command line.
+func sameCommand(cmd *cobra.Command, fixed, arg string) string {
+	_, name, _ := strings.Cut(cmd.CommandPath(), " ")
+	command := []string{shellWord(os.Args[0]), name}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		switch value := f.Value.String(); {
+		case value == "", f.Name != fixed && !cli.Given(cmd, f.Name):
+		case f.Value.Type() == "bool" && value == "true":
+			command = append(command, "--"+f.Name)
+		default:
+			command = append(command, "--"+f.Name+"="+shellWord(value))
+		}
+	})
+	if arg != "-" && strings.HasPrefix(arg, "-") {
+		command = append(command, "--")
+	}
+	return strings.Join(append(command, shellWord(arg)), " ")
+}
+
 // callError rewords the error of a call: what happened, why, and what to do next. Errors
 // that aren't about the server stay as they are.
 func (c *connection) callError(ctx context.Context, key string, err error) error {
@@ -93,7 +128,7 @@ func (c *connection) callError(ctx context.Context, key string, err error) error
 	if errors.Is(err, client.ErrOutcomeUnknown) {
 		var again repeatable
 		switch {
-		case errors.As(err, new(incompleteImport)):
+		case errors.As(err, new(incomplete)):
 		case errors.As(err, &again):
 			text += ". It may have succeeded: to retry safely, repeat the command with --idempotency-key " + again.key
 		default:

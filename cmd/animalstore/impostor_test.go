@@ -52,6 +52,10 @@ var impostors = map[string]func(w http.ResponseWriter, r *http.Request, n int64)
 		w.Header().Set("X-Request-Id", "req-4711")
 		refuse(w, http.StatusServiceUnavailable, 1, `{"code":"storage_full","message":"the disk is full","status":503}`)
 	},
+	// the service, which always runs out of time
+	"unfinished": func(w http.ResponseWriter, _ *http.Request, _ int64) {
+		refuse(w, http.StatusServiceUnavailable, 1, `{"code":"unavailable","message":"500 deliveries are due, but not yet all","status":503}`)
+	},
 	// the service behind a network that loses every response
 	"lost": func(http.ResponseWriter, *http.Request, int64) {
 		panic(http.ErrAbortHandler)

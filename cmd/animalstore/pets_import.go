@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"animalstore"
@@ -16,7 +14,6 @@ import (
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 func petsImportCommand(conn *connection) *cobra.Command {
@@ -55,8 +52,8 @@ any pet in the file has changed, it is a new import, which adds all of them.
 			}
 			conn.bulk = true
 			err = conn.do(cmd, func(s session) error { return s.importPets(cmd.Context(), pets, &again) })
-			if errors.As(err, new(incompleteImport)) {
-				err = cliError{err, message(err) + howToContinue(cmd, args[0]), exitCode(err)}
+			if errors.As(err, new(incomplete)) {
+				err = continueImport(cmd, args[0], err)
 			}
 			return err
 		},
@@ -92,32 +89,13 @@ func reportMistakes(p *terminal.Printer, mistakes []petfile.Mistake) error {
 	return errors.Join(fmt.Errorf("%s can't be added: fix and import again", terminal.Count(int64(refused), "line", "lines")), err)
 }
 
-// incompleteImport is why an import ended early.
-type incompleteImport struct{ error }
-
-func (e incompleteImport) Unwrap() error { return e.error }
-
-// howToContinue ends with the command that continues an import, alone in the last line.
-func howToContinue(cmd *cobra.Command, file string) string {
-	command := []string{shellWord(os.Args[0]), "pets import"}
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		switch value := f.Value.String(); {
-		case value == "", f.Name != againFlag && !cli.Given(cmd, f.Name):
-		case f.Value.Type() == "bool" && value == "true":
-			command = append(command, "--"+f.Name)
-		default:
-			command = append(command, "--"+f.Name+"="+shellWord(value))
-		}
-	})
+// continueImport adds how to continue an import to its error.
+func continueImport(cmd *cobra.Command, file string, err error) error {
 	same := "the same key"
-	switch {
-	case file == "-":
+	if file == "-" {
 		same = "the same key and input"
-	case strings.HasPrefix(file, "-"):
-		command = append(command, "--")
 	}
-	command = append(command, shellWord(file))
-	return fmt.Sprintf("\nTo continue the import, run this with %s, within 24 hours of the first run:\n\n%s", same, strings.Join(command, " "))
+	return continueWith(err, "To continue the import, run this with "+same+", within 24 hours of the first run", sameCommand(cmd, againFlag, file))
 }
 
 // importPets adds pets and prints the result. again is the value of --again, and becomes that
@@ -129,7 +107,7 @@ func (s session) importPets(ctx context.Context, pets []animalstore.NewPet, agai
 	}
 	if len(pets) > animalstore.MaxPetBatch {
 		if err := s.noteCost(ctx, len(pets)); err != nil {
-			return incompleteImport{err}
+			return incomplete{err}
 		}
 	}
 	progress := s.line.Progress(int64(len(pets)), "pets")
@@ -151,7 +129,7 @@ func (s session) importPets(ctx context.Context, pets []animalstore.NewPet, agai
 	}
 	printErr := s.Result(importResult{done.Added, done.Existing, done.Unknown, 0, err == nil}, "%s.", text)
 	if err != nil {
-		err = incompleteImport{err}
+		err = incomplete{err}
 	}
 	return errors.Join(err, printErr)
 }

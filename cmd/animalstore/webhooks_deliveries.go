@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -258,14 +259,24 @@ disabled, only pings are sent; the rest waits.`,
 			return one(cmd, args)
 		}
 		webhook := cli.IDs(args)[0]
-		return conn.do(cmd, func(s session) error {
+		err := conn.do(cmd, func(s session) error {
 			n, err := s.RetryDeliveries(cmd.Context(), webhook, which)
-			if err != nil {
+			switch {
+			case errors.Is(err, client.ErrOutcomeUnknown):
+				return incomplete{err}
+			case err != nil:
 				return err
 			}
 			s.Note("Sending these deliveries again. See the results with \"animalstore webhooks deliveries %d\".", webhook)
 			return terminal.PrintItem(s.Printer, animalstore.RetriedDeliveries{Deliveries: n}, retriedColumns)
 		})
+		if errors.As(err, new(incomplete)) {
+			if f.since != "" { // the server continues only a request for the same time
+				f.since = which.Since.String()
+			}
+			err = continueWith(err, "To continue, run this within 10 minutes", sameCommand(cmd, "since", args[0]))
+		}
+		return err
 	}
 	return cmd
 }

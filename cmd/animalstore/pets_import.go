@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"animalstore"
@@ -89,6 +90,19 @@ func reportMistakes(p *terminal.Printer, mistakes []petfile.Mistake) error {
 	return errors.Join(fmt.Errorf("%s can't be added: fix and import again", terminal.Count(int64(refused), "line", "lines")), err)
 }
 
+// endedEarly marks the error of an import as one to continue after, unless that is a refusal
+// before the first pet: the same request would be refused again.
+func endedEarly(done client.PetImport, err error) error {
+	var refused *client.Error
+	if done == (client.PetImport{}) && errors.As(err, &refused) {
+		switch refused.Status {
+		case http.StatusBadRequest, http.StatusForbidden, http.StatusUnprocessableEntity:
+			return err
+		}
+	}
+	return incomplete{err}
+}
+
 // continueImport adds how to continue an import to its error.
 func continueImport(cmd *cobra.Command, file string, err error) error {
 	same := "the same key"
@@ -107,7 +121,7 @@ func (s session) importPets(ctx context.Context, pets []animalstore.NewPet, agai
 	}
 	if len(pets) > animalstore.MaxPetBatch {
 		if err := s.noteCost(ctx, len(pets)); err != nil {
-			return incomplete{err}
+			return endedEarly(client.PetImport{}, err)
 		}
 	}
 	progress := s.line.Progress(int64(len(pets)), "pets")
@@ -129,7 +143,7 @@ func (s session) importPets(ctx context.Context, pets []animalstore.NewPet, agai
 	}
 	printErr := s.Result(importResult{done.Added, done.Existing, done.Unknown, 0, err == nil}, "%s.", text)
 	if err != nil {
-		err = incomplete{err}
+		err = endedEarly(done, err)
 	}
 	return errors.Join(err, printErr)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
@@ -113,16 +114,37 @@ func dumpFile(file string) string {
 }
 
 // shellQuote quotes an argument for a shell.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+func shellQuote(s string) string { return quoteFor(runtime.GOOS, s) }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
+// quoteFor quotes an argument for the shells of a system. On Windows, cmd.exe takes '
+// literally, and a backslash is a part of paths.
+func quoteFor(goos, s string) string {
+	if goos == "windows" {
+		return `"` + s + `"`
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
 
-// shellWord quotes an argument for a shell if it has to be.
-func shellWord(s string) string {
-	if plainWord.MatchString(s) {
+var (
+	plainWord        = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
+	plainWindowsWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,\\-]+$`)
+)
+
+// shellWord quotes an argument for the shells of a system if it has to be.
+func shellWord(goos, s string) string {
+	if plainWord.MatchString(s) || goos == "windows" && plainWindowsWord.MatchString(s) {
 		return s
 	}
-	return shellQuote(s)
+	return quoteFor(goos, s)
+}
+
+// shellProgram is a program to run in the shells of a system. PowerShell doesn't run one in
+// quotes, so there it is named without its directory if that needs them.
+func shellProgram(goos, path string) string {
+	if word := shellWord(goos, path); goos != "windows" || word == path {
+		return word
+	}
+	return shellWord(goos, path[strings.LastIndexAny(path, `\/`)+1:])
 }
 
 // copyError says why a backup or restore failed, what exists now, and what to do.

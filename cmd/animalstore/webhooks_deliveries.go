@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -258,18 +259,7 @@ disabled, only pings are sent; the rest waits.`,
 		if !f.given() {
 			return one(cmd, args)
 		}
-		webhook := cli.IDs(args)[0]
-		err := conn.do(cmd, func(s session) error {
-			n, err := s.RetryDeliveries(cmd.Context(), webhook, which)
-			switch {
-			case errors.Is(err, client.ErrOutcomeUnknown):
-				return incomplete{err}
-			case err != nil:
-				return err
-			}
-			s.Note("Sending these deliveries again. See the results with \"animalstore webhooks deliveries %d\".", webhook)
-			return terminal.PrintItem(s.Printer, animalstore.RetriedDeliveries{Deliveries: n}, retriedColumns)
-		})
+		err := conn.do(cmd, func(s session) error { return s.retryDeliveries(cmd.Context(), cli.IDs(args)[0], which) })
 		if errors.As(err, new(incomplete)) {
 			if f.since != "" { // the server continues only a request for the same time
 				f.since = which.Since.String()
@@ -279,4 +269,17 @@ disabled, only pings are sent; the rest waits.`,
 		return err
 	}
 	return cmd
+}
+
+// retryDeliveries sends all deliveries that match again, and prints how many.
+func (s session) retryDeliveries(ctx context.Context, webhook int64, which animalstore.DeliveryRetry) error {
+	n, err := s.RetryDeliveries(ctx, webhook, which)
+	switch {
+	case errors.Is(err, client.ErrOutcomeUnknown):
+		return incomplete{err}
+	case err != nil:
+		return err
+	}
+	s.Note("Sending these deliveries again. See the results with \"animalstore webhooks deliveries %d\".", webhook)
+	return terminal.PrintItem(s.Printer, animalstore.RetriedDeliveries{Deliveries: n}, retriedColumns)
 }

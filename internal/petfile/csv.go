@@ -95,7 +95,7 @@ func (r *csvReader) next() (Row, error) {
 		return found, nil
 	}
 	found.setPet(r.pet(fields))
-	found.Pet.Name = strings.Clone(found.Pet.Name) // whoever keeps the pet keeps no other columns
+	found.Pet.Name = strings.Clone(found.Pet.Name) // so that the pet doesn't keep the whole line in memory
 	found.Pet.Status = animalstore.PetStatus(strings.Clone(string(found.Pet.Status)))
 	return found, nil
 }

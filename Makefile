@@ -5,6 +5,17 @@
 COMMIT   = $(shell git describe --always --exclude '*' --abbrev=12 --dirty=.modified 2>/dev/null)
 FUZZTIME = 1m
 
+# Everything is compiled with these flags, also what tests build (testenv.BuildFlags), so
+# SQLite, which takes a minute, is compiled once. The race detector needs C, and compiles
+# everything once more. The commit is stamped below; Go's own VCS stamp would only make the
+# build depend on who owns the checkout.
+export CGO_ENABLED := 0
+export GOFLAGS := $(GOFLAGS) -trimpath -buildvcs=false
+
+# The packages whose goroutines share memory.
+RACE = $(addprefix ./internal/,api assistant certs console db/sqlite db/transfer events fair http1 \
+	keys metrics ratelimit server webhook) ./client
+
 # Where scripts/setup puts a newer Node, if the system has an old one.
 export PATH := $(CURDIR)/.tools/node_modules/.bin:$(PATH)
 
@@ -16,12 +27,10 @@ help: ## print this list
 run: build ## build and start the server, on animalstore.db in this directory
 	bin/animalstore serve
 
-# The commit is stamped here; Go's own VCS stamp would only make the build depend on
-# who owns the checkout. Releases are guided by packaging/profile, which saves a tenth of a
-# random page's CPU time, but a fresh build would take two minutes more.
+# Releases are guided by packaging/profile, which saves a tenth of a random page's CPU time,
+# but a fresh build would take two minutes more.
 build: need-go ## build a static binary, bin/animalstore
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
-		-ldflags "-s -w -X main.commit=$(COMMIT)" -o bin/animalstore ./cmd/animalstore
+	go build -ldflags "-s -w -X main.commit=$(COMMIT)" -o bin/animalstore ./cmd/animalstore
 
 dist: need-go ## build archives, packages and images of a release, in dist/
 	@scripts/setup dist
@@ -29,13 +38,15 @@ dist: need-go ## build archives, packages and images of a release, in dist/
 
 test: need-go ## run the quick tests, on SQLite
 	@scripts/setup test
-	go test -short ./...
+	go test -skip _Slow ./...
 
-# The race detector doesn't instrument SQLite, which is translated from C: it would be many
-# times slower, and find only races in SQLite itself.
+# No test of make test runs again, but under the race detector. That doesn't instrument
+# SQLite, which is translated from C: it would be many times slower, and find only races in
+# SQLite itself.
 check: lint ## everything else a change must pass: race detector, PostgreSQL, Redis, browser, packages, documents, clients
 	@scripts/setup check
-	go test -race -gcflags=modernc.org/...=-race=false -timeout 30m ./...
+	go test -run _Slow -timeout 30m ./...
+	CGO_ENABLED=1 go test -race -gcflags=modernc.org/...=-race=false -skip _Slow $(RACE)
 
 lint: need-go ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installed
 	@files=$$(gofmt -l .) || exit 1; \

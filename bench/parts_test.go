@@ -20,10 +20,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestEveryPart runs all parts of all comparisons with tiny stores, without the peers that
+// TestEveryPart_Slow runs all parts of all comparisons with tiny stores, without the peers that
 // have to be built. What it measures means nothing.
-func TestEveryPart(t *testing.T) {
-	testenv.Slow(t)
+func TestEveryPart_Slow(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the benchmarks need Linux")
 	}

@@ -158,10 +158,9 @@ func startCommand(t testing.TB, args ...string) *server {
 	return startProgram(t, append([]string{binary}, args...)...)
 }
 
-// TestBackupKilled kills a backup in the middle. There must never be an unfinished
+// TestBackupKilled_Slow kills a backup in the middle. There must never be an unfinished
 // file under the final name, and the next backup cleans up.
-func TestBackupKilled(t *testing.T) {
-	testenv.Slow(t)
+func TestBackupKilled_Slow(t *testing.T) {
 	t.Parallel()
 	database := newDatabase(t)
 	if r := run(t, "seed", "--pets", "20000", "--database", "sqlite:"+database); r.code != 0 {
@@ -197,9 +196,8 @@ func TestBackupKilled(t *testing.T) {
 	}
 }
 
-// TestBackupOnAFullDisk: a backup that doesn't fit leaves nothing behind.
-func TestBackupOnAFullDisk(t *testing.T) {
-	testenv.Slow(t)
+// TestBackupOnAFullDisk_Slow: a backup that doesn't fit leaves nothing behind.
+func TestBackupOnAFullDisk_Slow(t *testing.T) {
 	t.Parallel()
 	database := newDatabase(t)
 	if r := run(t, "seed", "--pets", "20000", "--database", "sqlite:"+database); r.code != 0 {

@@ -14,14 +14,12 @@ import (
 	"animalstore"
 	goclient "animalstore/client"
 	"animalstore/internal/photo/phototest"
-	"animalstore/internal/testenv"
 )
 
-// TestConsoleClerk counts the clicks of a clerk's day, on a phone and on a desk, with and
+// TestConsoleClerk_Slow counts the clicks of a clerk's day, on a phone and on a desk, with and
 // without JavaScript.
-func TestConsoleClerk(t *testing.T) {
+func TestConsoleClerk_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	browser := startBrowser(t)
 	for _, script := range []bool{true, false} {
 		for _, width := range []int64{390, 1280} {

@@ -22,11 +22,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestConsole uses the console as people do. If ANIMALSTORE_AXE names a copy of
+// TestConsole_Slow uses the console as people do. If ANIMALSTORE_AXE names a copy of
 // axe-core, every page is checked with its rules: see interop/axe.
-func TestConsole(t *testing.T) {
+func TestConsole_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	browser := startBrowser(t)
 	s := seeded(t, withArgs("--webhook-networks", "127.0.0.0/8"))
 	key := s.ownerKey()

@@ -14,10 +14,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestReference opens the public pages as people do.
-func TestReference(t *testing.T) {
+// TestReference_Slow opens the public pages as people do.
+func TestReference_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	browser := startBrowser(t)
 	s := seeded(t)
 	t.Run("landing page", func(t *testing.T) { browseLanding(t, browser, s) })

@@ -13,14 +13,12 @@ import (
 
 	"animalstore"
 	goclient "animalstore/client"
-	"animalstore/internal/testenv"
 )
 
-// TestConsoleFiles imports files in the console and changes many pets at once, with and
+// TestConsoleFiles_Slow imports files in the console and changes many pets at once, with and
 // without JavaScript.
-func TestConsoleFiles(t *testing.T) {
+func TestConsoleFiles_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	browser := startBrowser(t)
 	s := seeded(t)
 	p := openTab(t, browser, s)

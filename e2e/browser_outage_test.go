@@ -7,16 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"animalstore/internal/testenv"
-
 	"github.com/chromedp/chromedp"
 )
 
-// TestConsoleOutage: while the server is gone, a page stays with what was typed, and its form
+// TestConsoleOutage_Slow: while the server is gone, a page stays with what was typed, and its form
 // is sent once the server is back. Links don't wait for a check.
-func TestConsoleOutage(t *testing.T) {
+func TestConsoleOutage_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	browser := startBrowser(t)
 	s := start(t)
 	key := s.ownerKey()

@@ -39,11 +39,10 @@ var (
 	notPages = regexp.MustCompile(`^/console/photos/|/export$|^/openapi|^/(livez|readyz)$`)
 )
 
-// TestConsolePages follows the links from the overview to every page of the console and of
+// TestConsolePages_Slow follows the links from the overview to every page of the console and of
 // the docs. Each fits on every device, and axe-core finds nothing: see checkPage.
-func TestConsolePages(t *testing.T) {
+func TestConsolePages_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	browser := startBrowser(t)
 	s, order := startFurnished(t)
 	p := openTab(t, browser, s)

@@ -20,10 +20,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestConsolePhotos uses photos in the console as people do.
-func TestConsolePhotos(t *testing.T) {
+// TestConsolePhotos_Slow uses photos in the console as people do.
+func TestConsolePhotos_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	browser := startBrowser(t)
 	s := seeded(t)
 	p := openTab(t, browser, s)

@@ -9,11 +9,10 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestConsoleTabs: all tabs of a browser share one event stream, because over HTTP/1.1
+// TestConsoleTabs_Slow: all tabs of a browser share one event stream, because over HTTP/1.1
 // a browser has only six connections to a host. Hidden tabs use none.
-func TestConsoleTabs(t *testing.T) {
+func TestConsoleTabs_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	browser := startBrowser(t)
 	s := start(t, withOps())
 	var tabs []*tab

@@ -26,15 +26,13 @@ import (
 // test.
 func startBrowser(t *testing.T) context.Context {
 	t.Helper()
+	testenv.Slow(t)
 	var program string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			program = path
 			break
 		}
-	}
-	if program == "" && testing.Short() {
-		t.Skip("chromium is not installed")
 	}
 	if program == "" {
 		testenv.Missing(t, "chromium is not installed: make check installs it as root with apt-get")
@@ -232,8 +230,8 @@ func (p *tab) wantFits() {
 	p.lookAs(1280, 900, "light")
 }
 
-// TestBrowserSmoke opens the reference and the console.
-func TestBrowserSmoke(t *testing.T) {
+// TestBrowserSmoke_Slow opens the reference and the console.
+func TestBrowserSmoke_Slow(t *testing.T) {
 	t.Parallel()
 	browser := startBrowser(t)
 	s := start(t)

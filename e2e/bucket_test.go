@@ -100,7 +100,7 @@ func startBucket(t *testing.T) bucketService {
 var versity = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(binary), "versitygw")
 	build := exec.Command("go", "-C", "../tools", "build", "-o", path, "github.com/versity/versitygw/cmd/versitygw")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), testenv.BuildFlags...)
 	out, err := build.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("build versitygw: %w\n%s", err, out)
@@ -169,10 +169,9 @@ func snapshotOf(t *testing.T, s *server, key string) (all []string) {
 	return all
 }
 
-// TestDiskGone: when the machine is gone, the three commands of the guide lead from the
+// TestDiskGone_Slow: when the machine is gone, the three commands of the guide lead from the
 // bucket to a serving store with everything that the backup had.
-func TestDiskGone(t *testing.T) {
-	testenv.Slow(t)
+func TestDiskGone_Slow(t *testing.T) {
 	t.Parallel()
 	service := startBucket(t)
 	database := newDatabase(t)
@@ -201,7 +200,7 @@ func TestDiskGone(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	commands := guideCommands(t, "TestDiskGone")
+	commands := guideCommands(t, "TestDiskGone_Slow")
 	if len(commands) != 3 {
 		t.Fatalf("got the commands %q in the guide, want three", commands)
 	}
@@ -307,9 +306,8 @@ func TestWrongBucket(t *testing.T) {
 	}
 }
 
-// TestBucketPrune: a server deletes its own old backups, and nothing else in the bucket.
-func TestBucketPrune(t *testing.T) {
-	testenv.Slow(t)
+// TestBucketPrune_Slow: a server deletes its own old backups, and nothing else in the bucket.
+func TestBucketPrune_Slow(t *testing.T) {
 	t.Parallel()
 	service := startBucket(t)
 	objects := service.client(t)

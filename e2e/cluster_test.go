@@ -194,10 +194,9 @@ func (in *instance) mustStillRun(t *testing.T) {
 	}
 }
 
-// TestRestarts kills and stops instances under load. No write is lost or made twice, and
+// TestRestarts_Slow kills and stops instances under load. No write is lost or made twice, and
 // clients of the other instances don't notice.
-func TestRestarts(t *testing.T) {
-	testenv.Slow(t)
+func TestRestarts_Slow(t *testing.T) {
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
 		instances := startInstances(t, count, database)

@@ -31,11 +31,10 @@ func (f injection) String() string {
 
 const syncCalls, writeCalls, truncateCalls = "fsync,fdatasync", "pwrite64", "ftruncate"
 
-// TestInjectedFaults makes a write system call fail. The server may stop or refuse
+// TestInjectedFaults_Slow makes a write system call fail. The server may stop or refuse
 // requests, but everything it acknowledged, before or after the fault, must be stored
 // when it is started again.
-func TestInjectedFaults(t *testing.T) {
-	testenv.Slow(t)
+func TestInjectedFaults_Slow(t *testing.T) {
 	t.Parallel()
 	needsStrace(t)
 	used := newUsedDatabase(t)

@@ -12,11 +12,10 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestNoResponseBeforeTheDisk traces the system calls of a server under load. A 201
+// TestNoResponseBeforeTheDisk_Slow traces the system calls of a server under load. A 201
 // response may be sent only after an fsync of the log that began when the whole
 // transaction with that pet was written, including its commit mark.
-func TestNoResponseBeforeTheDisk(t *testing.T) {
-	testenv.Slow(t)
+func TestNoResponseBeforeTheDisk_Slow(t *testing.T) {
 	t.Parallel()
 	needsStrace(t)
 	database := newDatabase(t)

@@ -246,7 +246,7 @@ func init() {
 }
 `, imports.String(), f.line, document, f.line, f.text)
 	}
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program)
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program)
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -254,7 +254,7 @@ func init() {
 		}
 		build.Args = append(build.Args, path)
 	}
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), testenv.BuildFlags...)
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("the Go blocks do not compile: %v\n%s", err, bytes.TrimSpace(out))
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"animalstore"
-	"animalstore/internal/testenv"
 )
 
 // The text of documents between code blocks can't be run. These tests check what can be
@@ -34,9 +33,8 @@ var (
 	variable     = regexp.MustCompile(`\bANIMALSTORE_[A-Z_]+\b`)
 )
 
-func TestDocumentLinks(t *testing.T) {
+func TestDocumentLinks_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	known := map[string][]string{} // anchors of documents
 	for _, name := range append(documents(t), "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md") {
 		for _, m := range link.FindAllStringSubmatch(proseOf(t, name), -1) {
@@ -75,11 +73,10 @@ func anchors(t *testing.T, name string) (all []string) {
 	return all
 }
 
-// TestDocumentCommands looks up every command, flag and variable that documents
+// TestDocumentCommands_Slow looks up every command, flag and variable that documents
 // mention in their text.
-func TestDocumentCommands(t *testing.T) {
+func TestDocumentCommands_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	commands := helpPages(t)
 	everything := ""
 	for _, page := range commands {
@@ -164,10 +161,9 @@ func helpPages(t *testing.T) map[string]string {
 	return pages
 }
 
-// TestEveryCodeIsExplained: callers program against codes.
-func TestEveryCodeIsExplained(t *testing.T) {
+// TestEveryCodeIsExplained_Slow: callers program against codes.
+func TestEveryCodeIsExplained_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	for _, name := range []string{"docs/contract.md", "docs/callers.md"} {
 		prose := proseOf(t, name)
 		for _, code := range animalstore.Codes {

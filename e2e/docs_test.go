@@ -35,10 +35,9 @@ func TestReadme(t *testing.T) {
 	tryDocument(t, "README.md")
 }
 
-// TestDocuments follows the guides, each in its own clone.
-func TestDocuments(t *testing.T) {
+// TestDocuments_Slow follows the guides, each in its own clone.
+func TestDocuments_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	for _, name := range documents(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -165,8 +165,7 @@ func runOnTerminal(t *testing.T, dir string, argv []string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
-	// Go builds from the cache, with the flags of the binary under test.
-	cmd.Env = append(cleanEnv(), "GOFLAGS=-trimpath "+os.Getenv("GOFLAGS"), "CGO_ENABLED=0", "TERM=dumb", "PWD="+dir)
+	cmd.Env = slices.Concat(cleanEnv(), testenv.BuildFlags, []string{"TERM=dumb", "PWD=" + dir})
 	endAll := func() error { // the terminal makes it the leader of a group
 		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		if errors.Is(err, syscall.ESRCH) {

@@ -5,7 +5,6 @@ package e2e
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,33 +21,19 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// binary is the program under test, built once, without the race detector, which would
-// make SQLite many times slower.
+// binary is the program under test, built once.
 var binary string
 
 func TestMain(m *testing.M) {
-	// Most tests mostly wait for processes and timeouts, so more of them run at once
-	// than there are processors. -parallel overrides it.
-	if err := flag.Set("test.parallel", "5"); err != nil {
-		panic(err)
-	}
+	testenv.MostlyWait()
 	dir, err := os.MkdirTemp("", "animalstore-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	binary = filepath.Join(dir, "animalstore")
 	code := 1
-	// make test finds what go test has compiled in the cache. make check builds it like
-	// make build, because tests of releases package it.
-	flag.Parse()
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "animalstore/cmd/animalstore")
-	if !testing.Short() {
-		cmd = exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "animalstore/cmd/animalstore")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+	if binary, err = testenv.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 	} else {
 		code = m.Run()
 	}

@@ -13,10 +13,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestKillDuringImport kills an import, or the server under it, at a random point. After
+// TestKillDuringImport_Slow kills an import, or the server under it, at a random point. After
 // another run each line is in the store once, although many lines are equal.
-func TestKillDuringImport(t *testing.T) {
-	testenv.Slow(t)
+func TestKillDuringImport_Slow(t *testing.T) {
 	t.Parallel()
 	const lines = 2_000
 	s := start(t)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"animalstore/internal/testenv"
 )
 
 // keyID is the id of the key with this name.
@@ -90,11 +88,10 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// TestKeyChanges: every instance notices a change of a key that it has just used within
+// TestKeyChanges_Slow: every instance notices a change of a key that it has just used within
 // a second, even if a command made it in another process. Streams that the key may no longer
 // have end.
-func TestKeyChanges(t *testing.T) {
-	testenv.Slow(t)
+func TestKeyChanges_Slow(t *testing.T) {
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
 		instances := startInstances(t, count, database)

@@ -65,9 +65,8 @@ func (s *server) metric(series string) float64 {
 	return 0
 }
 
-// TestMetrics: the activity of a server is visible in its metrics, on either database.
-func TestMetrics(t *testing.T) {
-	testenv.Slow(t)
+// TestMetrics_Slow: the activity of a server is visible in its metrics, on either database.
+func TestMetrics_Slow(t *testing.T) {
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, _ int) {
 		s := start(t, withOps(), onDatabase(database))
@@ -148,9 +147,8 @@ func wantKnown(t *testing.T, known map[string]bool, where, query string) {
 	}
 }
 
-// TestDashboard: the dashboard is valid JSON and queries metrics that exist.
-func TestDashboard(t *testing.T) {
-	testenv.Slow(t)
+// TestDashboard_Slow: the dashboard is valid JSON and queries metrics that exist.
+func TestDashboard_Slow(t *testing.T) {
 	t.Parallel()
 	var dashboard struct {
 		Title  string
@@ -181,10 +179,9 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestMetricsAreExplained: the guide names every metric, some by the end of their
+// TestMetricsAreExplained_Slow: the guide names every metric, some by the end of their
 // names.
-func TestMetricsAreExplained(t *testing.T) {
-	testenv.Slow(t)
+func TestMetricsAreExplained_Slow(t *testing.T) {
 	t.Parallel()
 	guide := string(mustRead(t, "../docs/operations.md"))
 	explained := map[string]bool{}
@@ -208,9 +205,8 @@ func TestMetricsAreExplained(t *testing.T) {
 	}
 }
 
-// TestAlertRules: each alert passes its tests. TestRunbooks checks that the guide explains it.
-func TestAlertRules(t *testing.T) {
-	testenv.Slow(t)
+// TestAlertRules_Slow: each alert passes its tests. TestRunbooks checks that the guide explains it.
+func TestAlertRules_Slow(t *testing.T) {
 	t.Parallel()
 	rules := string(mustRead(t, rulesFile))
 	wantKnown(t, existingMetrics(t), rulesFile, regexp.MustCompile(`(?m)^#.*`).ReplaceAllString(rules, ""))

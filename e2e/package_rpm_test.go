@@ -13,9 +13,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestRPMLifecycle installs, reinstalls, upgrades and removes the package in a private
+// TestRPMLifecycle_Slow installs, reinstalls, upgrades and removes the package in a private
 // root directory. A fake systemctl records the calls.
-func TestRPMLifecycle(t *testing.T) {
+func TestRPMLifecycle_Slow(t *testing.T) {
 	t.Parallel()
 	path := artifact(t, ".rpm")
 	testenv.Need(t, "rpm")

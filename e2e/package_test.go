@@ -81,8 +81,8 @@ func copyProgram(t *testing.T, root, program string) {
 	}
 }
 
-// TestPackageLifecycle starts with the README's three commands.
-func TestPackageLifecycle(t *testing.T) {
+// TestPackageLifecycle_Slow starts with the README's three commands.
+func TestPackageLifecycle_Slow(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, "curl")
 	testenv.Need(t, "bash")
@@ -153,9 +153,9 @@ func newer(t *testing.T, deb, dir string) {
 	}
 }
 
-// TestPackageWithoutAnything installs the package where neither systemd nor a program
+// TestPackageWithoutAnything_Slow installs the package where neither systemd nor a program
 // that creates users exists.
-func TestPackageWithoutAnything(t *testing.T) {
+func TestPackageWithoutAnything_Slow(t *testing.T) {
 	t.Parallel()
 	deb := artifact(t, ".deb")
 	root := privateRoot(t)
@@ -179,9 +179,9 @@ func TestPackageWithoutAnything(t *testing.T) {
 	}
 }
 
-// TestPackageWithoutSystemd: where systemd isn't running, as in a container, the package names
+// TestPackageWithoutSystemd_Slow: where systemd isn't running, as in a container, the package names
 // the command that starts a server and shows a key, and this key works.
-func TestPackageWithoutSystemd(t *testing.T) {
+func TestPackageWithoutSystemd_Slow(t *testing.T) {
 	t.Parallel()
 	deb := artifact(t, ".deb")
 	root := privateRoot(t, "useradd")
@@ -198,9 +198,8 @@ func TestPackageWithoutSystemd(t *testing.T) {
 	wantStatus(t, newClient(t, s, liveKey.FindString(s.stdout.String())).get(t, "/v1/pets"), 200, "")
 }
 
-func TestUnitIsHardened(t *testing.T) {
+func TestUnitIsHardened_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	testenv.Need(t, "systemd-analyze")
 	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", "../packaging/linux/animalstore.service").CombinedOutput()
 	if err != nil {
@@ -208,9 +207,9 @@ func TestUnitIsHardened(t *testing.T) {
 	}
 }
 
-// TestImage unpacks the image and runs it as a container engine would: as its user,
+// TestImage_Slow unpacks the image and runs it as a container engine would: as its user,
 // with its environment and its own root.
-func TestImage(t *testing.T) {
+func TestImage_Slow(t *testing.T) {
 	t.Parallel()
 	needsRoot(t)
 	blobs := readTar(t, artifact(t, ".oci.tar"))

@@ -18,10 +18,9 @@ func withPassword(url, password string) string {
 	return strings.Replace(url, "animalstore@", "animalstore:"+password+"@", 1)
 }
 
-// TestPostgresFirstRun: if several instances start at once on an empty database, one
+// TestPostgresFirstRun_Slow: if several instances start at once on an empty database, one
 // shows the owner key, which then works on all. Nothing reveals the password.
-func TestPostgresFirstRun(t *testing.T) {
-	testenv.Slow(t)
+func TestPostgresFirstRun_Slow(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2"
 	database := withPassword(pgtest.Shared(t).NewDatabase(t, ""), password)
@@ -65,10 +64,9 @@ func TestPostgresFirstRun(t *testing.T) {
 	}
 }
 
-// TestPostgresGone: while PostgreSQL is gone, each response says to retry, and everything
+// TestPostgresGone_Slow: while PostgreSQL is gone, each response says to retry, and everything
 // works again without a restart when PostgreSQL is back.
-func TestPostgresGone(t *testing.T) {
-	testenv.Slow(t)
+func TestPostgresGone_Slow(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.Start(t)
 	database := pg.NewDatabase(t, "")
@@ -100,10 +98,9 @@ func TestPostgresGone(t *testing.T) {
 // PostgreSQL.
 var printedCommand = regexp.MustCompile(`(?m)^  (pg_(?:dump|restore) .*)$`)
 
-// TestPostgresBackup runs the commands that db backup and db restore print, while a
+// TestPostgresBackup_Slow runs the commands that db backup and db restore print, while a
 // server adds pets. The restored store is complete and works.
-func TestPostgresBackup(t *testing.T) {
-	testenv.Slow(t)
+func TestPostgresBackup_Slow(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, "pg_dump")
 	testenv.Need(t, "pg_restore")

@@ -37,10 +37,9 @@ func wantBanned(t testing.TB, when string, s *server, key, end string) {
 	}
 }
 
-// TestLimitsSurvive: a ban survives the end of the server, however it ends, and counts
+// TestLimitsSurvive_Slow: a ban survives the end of the server, however it ends, and counts
 // survive a clean shutdown. An operator can lift a ban within a second.
-func TestLimitsSurvive(t *testing.T) {
-	testenv.Slow(t)
+func TestLimitsSurvive_Slow(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	key := newKey(t, s.database, "--name", "hasty", "--plan", "enterprise", "--per-minute", "1", "--per-day", "1000")
@@ -69,10 +68,9 @@ func TestLimitsSurvive(t *testing.T) {
 	seenWithinASecond(t, "the ban is lifted", time.Now(), func() bool { return !strings.Contains(c.get(t, "/v1/pets").body, "key_banned") })
 }
 
-// TestRedis: instances share bans through Redis. Without it, no ban is lifted, no request
+// TestRedis_Slow: instances share bans through Redis. Without it, no ban is lifted, no request
 // fails, and all are ready.
-func TestRedis(t *testing.T) {
-	testenv.Slow(t)
+func TestRedis_Slow(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	database := pgtest.Shared(t).NewDatabase(t, "")

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,11 +31,11 @@ func runDist(out string, env ...string) error {
 	return runDistWith([]string{"-out", out, "-binary", binary, "-version", "1.0.0", "-source", "https://git.example/animalstore"}, env...)
 }
 
-// runDistWith runs the release builder, compiled with -trimpath like the binary under test.
+// runDistWith runs the release builder.
 func runDistWith(flags []string, env ...string) error {
-	argv := append([]string{"-C", "../tools", "run", "-trimpath", "./dist", "-platform", "linux/" + runtime.GOARCH, "-fast"}, flags...)
+	argv := append([]string{"-C", "../tools", "run", "./dist", "-platform", "linux/" + runtime.GOARCH, "-fast"}, flags...)
 	cmd := exec.Command("go", argv...)
-	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "SOURCE_DATE_EPOCH=1800000000"), env...)
+	cmd.Env = slices.Concat(os.Environ(), testenv.BuildFlags, []string{"SOURCE_DATE_EPOCH=1800000000"}, env)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, text)
 	}
@@ -44,7 +45,6 @@ func runDistWith(flags []string, env ...string) error {
 // artifact returns the path of a file of the release.
 func artifact(t *testing.T, extension string) string {
 	t.Helper()
-	testenv.Slow(t)
 	dir, err := dist()
 	if err != nil {
 		t.Fatal(err)
@@ -52,9 +52,9 @@ func artifact(t *testing.T, extension string) string {
 	return filepath.Join(dir, "animalstore_1.0.0_linux_"+runtime.GOARCH+extension)
 }
 
-// TestRelease checks the archive with its static program, the checksums and the list of
+// TestRelease_Slow checks the archive with its static program, the checksums and the list of
 // modules in the program.
-func TestRelease(t *testing.T) {
+func TestRelease_Slow(t *testing.T) {
 	t.Parallel()
 	archive := readTar(t, artifact(t, ".tar.gz"))
 	dir := filepath.Dir(artifact(t, ""))
@@ -102,9 +102,9 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestReproducible builds the release for this machine again, in another time zone and
+// TestReproducible_Slow builds the release for this machine again, in another time zone and
 // with another directory for temporary files: every file has the same bytes.
-func TestReproducible(t *testing.T) {
+func TestReproducible_Slow(t *testing.T) {
 	t.Parallel()
 	first := filepath.Dir(artifact(t, ".deb"))
 	second := filepath.Join(t.TempDir(), "again")

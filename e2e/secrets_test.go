@@ -18,10 +18,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestSecretsStaySecret uses secrets in every way, with failures, and then looks for them
+// TestSecretsStaySecret_Slow uses secrets in every way, with failures, and then looks for them
 // in everything that a server writes and shows.
-func TestSecretsStaySecret(t *testing.T) {
-	testenv.Slow(t)
+func TestSecretsStaySecret_Slow(t *testing.T) {
 	t.Parallel()
 	const owner, imported, redisPassword = "canary-owner-0wn3r0wn3r0wn3r", "canary-import-1mp0rt1mp0rt1mp0rt", "canary-redis-r3d1sr3d1sr3d1s"
 	database := newDatabase(t)

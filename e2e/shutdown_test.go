@@ -21,13 +21,16 @@ import (
 // the stream, a partial response, a timeout.
 func TestTerminate(t *testing.T) {
 	t.Parallel()
+	for range testenv.Count(1, 30) {
+		testTerminate(t, start(t))
+	}
+}
+
+func TestTerminateHTTPS_Slow(t *testing.T) {
+	t.Parallel()
 	certFile, keyFile, _ := selfSigned(t)
 	for range testenv.Count(1, 30) {
-		t.Run("HTTP", func(t *testing.T) { testTerminate(t, start(t)) })
-		t.Run("HTTPS", func(t *testing.T) {
-			testenv.Slow(t)
-			testTerminate(t, start(t, withArgs("--tls-cert", certFile, "--tls-key", keyFile)))
-		})
+		testTerminate(t, start(t, withArgs("--tls-cert", certFile, "--tls-key", keyFile)))
 	}
 }
 

@@ -62,11 +62,10 @@ func (v *supervisor) start(t *testing.T) *server {
 	return s
 }
 
-// TestSocketActivation restarts a server under load. Its supervisor holds the sockets, so
+// TestSocketActivation_Slow restarts a server under load. Its supervisor holds the sockets, so
 // no connection is refused, and every request gets a response. None of the connections is
 // idle, so there is no exception for requests on one that is being closed.
-func TestSocketActivation(t *testing.T) {
-	testenv.Slow(t)
+func TestSocketActivation_Slow(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, _ := selfSigned(t)
 	for name, args := range map[string][]string{"plain": nil, "TLS": {"--tls-cert", certFile, "--tls-key", keyFile}} {

@@ -110,9 +110,8 @@ func TestNetworkAddress(t *testing.T) {
 	}
 }
 
-// TestNotifyReady listens where systemd would.
-func TestNotifyReady(t *testing.T) {
-	testenv.Slow(t)
+// TestNotifyReady_Slow listens where systemd would.
+func TestNotifyReady_Slow(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "notify") // the name of a socket must be short
 	if err != nil {

@@ -53,9 +53,8 @@ func fill(t *testing.T, path string, leave int64) {
 	}
 }
 
-// TestDiskFull fills the disk under a server and frees it again.
-func TestDiskFull(t *testing.T) {
-	testenv.Slow(t)
+// TestDiskFull_Slow fills the disk under a server and frees it again.
+func TestDiskFull_Slow(t *testing.T) {
 	t.Parallel()
 	dir := tmpfs(t, 48<<20)
 	database := filepath.Join(dir, "store.db")
@@ -109,10 +108,9 @@ func TestDiskFull(t *testing.T) {
 	s.stop()
 }
 
-// TestStorageLost removes and replaces the files of a running server, which notices without
+// TestStorageLost_Slow removes and replaces the files of a running server, which notices without
 // a request and stops.
-func TestStorageLost(t *testing.T) {
-	testenv.Slow(t)
+func TestStorageLost_Slow(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(database string) error{
 		"removed":      os.Remove,
@@ -139,10 +137,9 @@ func renameOver(database string) error {
 	return os.Rename(database+".copy", database)
 }
 
-// TestNoSpaceAtStart: a server that can't start because the disk is full says so, and
+// TestNoSpaceAtStart_Slow: a server that can't start because the disk is full says so, and
 // loses nothing.
-func TestNoSpaceAtStart(t *testing.T) {
-	testenv.Slow(t)
+func TestNoSpaceAtStart_Slow(t *testing.T) {
 	t.Parallel()
 	dir := tmpfs(t, 4<<20)
 	database, ballast := filepath.Join(dir, "store.db"), filepath.Join(dir, "ballast")

@@ -72,10 +72,9 @@ func selfSigned(t *testing.T) (certFile, keyFile string, roots *x509.CertPool) {
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", keyDER), roots
 }
 
-// TestTLS: HTTPS works with both versions of HTTP, and plain HTTP redirects to it.
-func TestTLS(t *testing.T) {
+// TestTLS_Slow: HTTPS works with both versions of HTTP, and plain HTTP redirects to it.
+func TestTLS_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	certFile, keyFile, roots := selfSigned(t)
 	s := start(t, withArgs("--tls-cert", certFile, "--tls-key", keyFile, "--redirect-http", "127.0.0.1:0"))
 	if !strings.HasPrefix(s.url, "https://") {
@@ -168,11 +167,10 @@ func forDomain(addr string, roots *x509.CertPool) *http.Client {
 
 func (s *server) address() string { return strings.TrimPrefix(s.url, "https://") }
 
-// TestACMEDirectoryDown: a server starts without the authority, logs that, and refuses
+// TestACMEDirectoryDown_Slow: a server starts without the authority, logs that, and refuses
 // handshakes instead of requesting certificates for any domain that a client names.
-func TestACMEDirectoryDown(t *testing.T) {
+func TestACMEDirectoryDown_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	var asked atomic.Int64
 	authority := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
@@ -239,7 +237,7 @@ func startPebble(t *testing.T, validity time.Duration) *pebble {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pebble")
 	build := exec.Command("go", "-C", "../tools", "build", "-o", path, "github.com/letsencrypt/pebble/v2/cmd/pebble")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), testenv.BuildFlags...)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build pebble: %v\n%s", err, out)
 	}
@@ -352,11 +350,10 @@ func answerDNS(conn net.Conn) {
 	}
 }
 
-// TestACME obtains certificates from a real authority, and keeps them across a restart
+// TestACME_Slow obtains certificates from a real authority, and keeps them across a restart
 // without the authority.
-func TestACME(t *testing.T) {
+func TestACME_Slow(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
 	p := startPebble(t, time.Hour)
 	tryACME(t, p, func(func() string) {}, onAddress(p.https))
 }

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestTypeScriptBlocks compiles every example for TypeScript that is printed somewhere, as
+// TestTypeScriptBlocks_Slow compiles every example for TypeScript that is printed somewhere, as
 // users of strict TypeScript do.
-func TestTypeScriptBlocks(t *testing.T) {
+func TestTypeScriptBlocks_Slow(t *testing.T) {
 	t.Parallel()
 	buildTypeScript(t)
 	dir := linkedPackage(t)
@@ -22,9 +22,9 @@ func TestTypeScriptBlocks(t *testing.T) {
 	compile(t, dir, files...)
 }
 
-// TestPythonBlocks checks every example for Python that is printed somewhere with pyright,
+// TestPythonBlocks_Slow checks every example for Python that is printed somewhere with pyright,
 // with the package as users install it.
-func TestPythonBlocks(t *testing.T) {
+func TestPythonBlocks_Slow(t *testing.T) {
 	t.Parallel()
 	p := buildPython(t)
 	dir := t.TempDir()

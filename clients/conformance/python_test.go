@@ -40,7 +40,6 @@ type pythonPackage struct {
 // buildPython builds the package, once.
 func buildPython(t testing.TB) pythonPackage {
 	t.Helper()
-	testenv.Slow(t)
 	testenv.Need(t, "python3")
 	p, err := pythonBuild()
 	if err != nil {
@@ -72,8 +71,8 @@ var pythonBuild = sync.OnceValues(func() (p pythonPackage, err error) {
 	return p, runIn(pythonDir, p.installed, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", "requirements.txt", wheels[0])
 })
 
-// TestPythonGenerated: the committed files are what the generator writes.
-func TestPythonGenerated(t *testing.T) {
+// TestPythonGenerated_Slow: the committed files are what the generator writes.
+func TestPythonGenerated_Slow(t *testing.T) {
 	t.Parallel()
 	p := buildPython(t)
 	dir := t.TempDir()

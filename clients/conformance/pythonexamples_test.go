@@ -9,9 +9,9 @@ import (
 	"animalstore/internal/photo/phototest"
 )
 
-// TestPythonExamples runs the examples for Python on the docs page, on a store that
+// TestPythonExamples_Slow runs the examples for Python on the docs page, on a store that
 // contains everything they request.
-func TestPythonExamples(t *testing.T) {
+func TestPythonExamples_Slow(t *testing.T) {
 	t.Parallel()
 	p := buildPython(t)
 	dir := t.TempDir()

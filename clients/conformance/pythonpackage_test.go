@@ -13,9 +13,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestPythonPackage uses the installed package in an empty directory: the programs in its
+// TestPythonPackage_Slow uses the installed package in an empty directory: the programs in its
 // README run against a real server, and mistakes are explained.
-func TestPythonPackage(t *testing.T) {
+func TestPythonPackage_Slow(t *testing.T) {
 	t.Parallel()
 	p := buildPython(t)
 	checkWheel(t, p.file(t, "*.whl"))
@@ -72,9 +72,9 @@ func checkWheel(t *testing.T, wheel string) {
 	}
 }
 
-// TestPythonTypes checks the sources with ruff and mypy, in a soak with pyright too, and a
+// TestPythonTypes_Slow checks the sources with ruff and mypy, in a soak with pyright too, and a
 // program that uses the package.
-func TestPythonTypes(t *testing.T) {
+func TestPythonTypes_Slow(t *testing.T) {
 	t.Parallel()
 	p := buildPython(t)
 	bin := p.checkers(t)

@@ -11,17 +11,10 @@ import (
 	"animalstore/client"
 )
 
-// TestWalk makes the same walk through the API of a real server with every client.
-func TestWalk(t *testing.T) {
-	for _, c := range clients {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			runWalk(t, c.start(t))
-		})
-	}
-}
+func TestWalk(t *testing.T)      { runWalk(t, startGo(t)) }
+func TestWalk_Slow(t *testing.T) { withEachClient(t, runWalk) }
 
-// runWalk makes the walk with one client.
+// runWalk makes the same walk through the API of a real server with every client.
 func runWalk(t *testing.T, a *adapter) {
 	walk := loadWalk(t)
 	url := startReal(t)
@@ -31,50 +24,48 @@ func runWalk(t *testing.T, a *adapter) {
 	}
 }
 
-// TestFollowing: a follower gets 1,000 events in one request while they happen.
-func TestFollowing(t *testing.T) {
+func TestFollowing(t *testing.T)      { runFollowing(t, startGo(t)) }
+func TestFollowing_Slow(t *testing.T) { withEachClient(t, runFollowing) }
+
+// runFollowing: a follower gets 1,000 events in one request while they happen.
+func runFollowing(t *testing.T, a *adapter) {
 	const pets = 1000
-	for _, c := range clients {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			a, url := c.start(t), startReal(t)
-			owner, err := client.New(url, ownerKey)
-			if err != nil {
-				t.Fatal(err)
-			}
-			key, err := owner.CreateKey(t.Context(), client.NewKey{
-				Name: c.name, Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: 1 << 40, PerDay: 1 << 40},
-				Permissions: animalstore.Read | animalstore.Write,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			writer, err := client.New(url, key.Secret)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var creating sync.WaitGroup
-			for range 4 {
-				creating.Go(func() {
-					for range pets / 4 {
-						if _, err := writer.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"}); err != nil {
-							t.Error(err)
-							return
-						}
-					}
-				})
-			}
-			follow := &scenario{Client: map[string]any{"apiKey": key.Secret}, Steps: []step{
-				{Call: "events", Args: map[string]any{"events": map[string]any{"types": []any{"pet.*"}}}, Options: map[string]any{"take": pets}},
-			}}
-			reply := asObject(follow.steps(t, a, places{"server": url}).replies[0])
-			creating.Wait()
-			events, _ := reply["result"].([]any)
-			attempts, _ := reply["attempts"].([]any)
-			if len(events) != pets || len(attempts) != 1 {
-				t.Errorf("got %d events in %d requests, error %v, want %d in 1", len(events), len(attempts), reply["error"], pets)
+	url := startReal(t)
+	owner, err := client.New(url, ownerKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := owner.CreateKey(t.Context(), client.NewKey{
+		Name: a.name, Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: 1 << 40, PerDay: 1 << 40},
+		Permissions: animalstore.Read | animalstore.Write,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer, err := client.New(url, key.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var creating sync.WaitGroup
+	for range 4 {
+		creating.Go(func() {
+			for range pets / 4 {
+				if _, err := writer.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"}); err != nil {
+					t.Error(err)
+					return
+				}
 			}
 		})
+	}
+	follow := &scenario{Client: map[string]any{"apiKey": key.Secret}, Steps: []step{
+		{Call: "events", Args: map[string]any{"events": map[string]any{"types": []any{"pet.*"}}}, Options: map[string]any{"take": pets}},
+	}}
+	reply := asObject(follow.steps(t, a, places{"server": url}).replies[0])
+	creating.Wait()
+	events, _ := reply["result"].([]any)
+	attempts, _ := reply["attempts"].([]any)
+	if len(events) != pets || len(attempts) != 1 {
+		t.Errorf("got %d events in %d requests, error %v, want %d in 1", len(events), len(attempts), reply["error"], pets)
 	}
 }
 

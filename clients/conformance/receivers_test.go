@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestReceivers: the receivers in docs/webhooks.md accept a webhook with the right
+// TestReceivers_Slow: the receivers in docs/webhooks.md accept a webhook with the right
 // signature, and refuse others. Scenarios test the verification itself.
-func TestReceivers(t *testing.T) {
+func TestReceivers_Slow(t *testing.T) {
 	for name, start := range map[string]func(*testing.T, string) (string, *bufio.Scanner){
 		"typescript": startTypeScriptReceiver, "python": startPythonReceiver,
 	} {

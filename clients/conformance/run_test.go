@@ -4,7 +4,6 @@
 package conformance
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strconv"
@@ -12,13 +11,12 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
-	// Scenarios mostly wait, so more of them run at once than there are processors.
-	if err := flag.Set("test.parallel", "32"); err != nil {
-		panic(err)
-	}
+	testenv.MostlyWait()
 	var err error
 	if workDir, err = os.MkdirTemp("", "animalstore-conformance-"); err != nil {
 		panic(err)
@@ -31,26 +29,20 @@ func TestMain(m *testing.M) {
 // workDir is removed after the tests.
 var workDir string
 
-// clients are the clients under test, by name, with a function that starts the adapter.
-var clients = []struct {
-	name  string
-	start func(testing.TB) *adapter
-}{
-	{"go", startGo},
-	{"python", startPython},
-	{"python-async", startPythonAsync},
-	{"typescript", startTypeScript},
-}
-
-// TestScenarios runs every scenario with every client.
-func TestScenarios(t *testing.T) {
-	for _, c := range clients {
-		t.Run(c.name, func(t *testing.T) {
+// withEachClient runs a test with the clients in other languages than Go.
+func withEachClient(t *testing.T, test func(*testing.T, *adapter)) {
+	for name, start := range map[string]func(testing.TB) *adapter{
+		"python": startPython, "python-async": startPythonAsync, "typescript": startTypeScript,
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runScenarios(t, c.start(t))
+			test(t, start(t))
 		})
 	}
 }
+
+func TestScenarios(t *testing.T)      { runScenarios(t, startGo(t)) }
+func TestScenarios_Slow(t *testing.T) { withEachClient(t, runScenarios) }
 
 // runScenarios runs every scenario with one client.
 func runScenarios(t *testing.T, a *adapter) {

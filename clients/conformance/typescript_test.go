@@ -26,7 +26,6 @@ func startTypeScript(t testing.TB) *adapter {
 // buildTypeScript compiles the package into its directory, once.
 func buildTypeScript(t testing.TB) {
 	t.Helper()
-	testenv.Slow(t)
 	testenv.Need(t, "node")
 	testenv.Need(t, "npm")
 	if err := runIn(".", "node", "-e", "process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)"); err != nil {

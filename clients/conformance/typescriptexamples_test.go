@@ -10,9 +10,9 @@ import (
 	"animalstore/internal/photo/phototest"
 )
 
-// TestTypeScriptExamples compiles and runs the examples for TypeScript on the docs page, on
+// TestTypeScriptExamples_Slow compiles and runs the examples for TypeScript on the docs page, on
 // a store that contains everything they request.
-func TestTypeScriptExamples(t *testing.T) {
+func TestTypeScriptExamples_Slow(t *testing.T) {
 	t.Parallel()
 	buildTypeScript(t)
 	dir := linkedPackage(t)

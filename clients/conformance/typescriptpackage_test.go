@@ -18,9 +18,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestTypeScriptPackage builds the package for npm as a release does, installs it in an
+// TestTypeScriptPackage_Slow builds the package for npm as a release does, installs it in an
 // empty directory, and uses it there as its users do.
-func TestTypeScriptPackage(t *testing.T) {
+func TestTypeScriptPackage_Slow(t *testing.T) {
 	t.Parallel()
 	buildTypeScript(t)
 	archive := packTypeScript(t)

@@ -8,7 +8,6 @@ import (
 
 	"animalstore/internal/db/postgres/pgtest"
 	ours "animalstore/internal/db/sqlite"
-	"animalstore/internal/testenv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -16,9 +15,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// TestPostgresScripts are scripts that need a PostgreSQL server.
-func TestPostgresScripts(t *testing.T) {
-	testenv.Slow(t)
+// TestPostgresScripts_Slow are scripts that need a PostgreSQL server.
+func TestPostgresScripts_Slow(t *testing.T) {
 	server := pgtest.Shared(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "postgres"),

@@ -13,11 +13,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestExamples runs every example of every command's help as a newcomer would:
+// TestExamples_Slow runs every example of every command's help as a newcomer would:
 // pasted into a shell. Each command runs in its own directory with a store in
 // animalstore.db. A client command also gets a server with a copy of that store.
-func TestExamples(t *testing.T) {
-	testenv.Slow(t)
+func TestExamples_Slow(t *testing.T) {
 	testenv.Need(t, "bash")
 	store := filledStore(t)
 	eachCommand(newCommand(), func(cmd *cobra.Command) {

@@ -18,7 +18,6 @@ import (
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/sample"
 	"animalstore/internal/terminal"
-	"animalstore/internal/testenv"
 )
 
 func openStoreAt(t *testing.T, file string) *sqlite.DB {
@@ -145,9 +144,8 @@ func TestSeedInterrupted(t *testing.T) {
 	}
 }
 
-// TestSeedIsTheSameEverywhere: the same seed is the same store in every engine.
-func TestSeedIsTheSameEverywhere(t *testing.T) {
-	testenv.Slow(t)
+// TestSeedIsTheSameEverywhere_Slow: the same seed is the same store in every engine.
+func TestSeedIsTheSameEverywhere_Slow(t *testing.T) {
 	t.Parallel()
 	other, err := postgres.Open(t.Context(), pgtest.Shared(t).NewDatabase(t, ""), postgres.Options{Timeout: time.Minute})
 	if err != nil {

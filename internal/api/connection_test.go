@@ -22,10 +22,9 @@ import (
 // fastPath is whether servers use package http1.
 var fastPath = true
 
-// TestWithoutFastPath repeats on net/http alone the tests that depend on how requests are
+// TestWithoutFastPath_Slow repeats on net/http alone the tests that depend on how requests are
 // read and responses are written.
-func TestWithoutFastPath(t *testing.T) {
-	testenv.Slow(t)
+func TestWithoutFastPath_Slow(t *testing.T) {
 	fastPath = false
 	t.Cleanup(func() { fastPath = true })
 	for name, test := range map[string]func(*testing.T){

@@ -9,7 +9,6 @@ import (
 
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/postgres/pgtest"
-	"animalstore/internal/testenv"
 )
 
 // template is the name of a database with tables and nothing in them. A copy is quicker
@@ -40,10 +39,9 @@ var postgresEngine = databaseEngine{"postgres", func(t testing.TB) string {
 
 func init() { stopPostgres = pgtest.Close }
 
-// TestOnPostgres repeats the tests that use each kind of stored resource once. Package
+// TestOnPostgres_Slow repeats the tests that use each kind of stored resource once. Package
 // dbtest compares the engines in detail, and what comes before storage is the same on both.
-func TestOnPostgres(t *testing.T) {
-	testenv.Slow(t)
+func TestOnPostgres_Slow(t *testing.T) {
 	engine = postgresEngine
 	t.Cleanup(func() { engine = sqliteEngine })
 	for name, test := range map[string]func(*testing.T){

@@ -47,7 +47,7 @@ func TestFailuresOfADatabase(t *testing.T) {
 
 // TestFailuresAreSaved: a failure is on its way to the database within a second of its
 // response, and no request waits while the database hangs. Every server reads it there:
-// TestFailuresOfAFleet.
+// TestFailuresOfAFleet_Slow.
 func TestFailuresAreSaved(t *testing.T) {
 	s := start(t).inProcess()
 	s.do(t, call{path: "/v1/limits"}) // reads the key outside the bubble

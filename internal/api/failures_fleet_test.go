@@ -15,10 +15,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestFailuresOfAFleet: every server shows what failed on any of them. That it takes two
+// TestFailuresOfAFleet_Slow: every server shows what failed on any of them. That it takes two
 // seconds follows from TestFailuresAreSaved: here the machine decides how long it takes.
-func TestFailuresOfAFleet(t *testing.T) {
-	testenv.Slow(t)
+func TestFailuresOfAFleet_Slow(t *testing.T) {
 	database := postgresEngine.newDatabase(t)
 	const servers = 3
 	var urls, secrets []string // a key for each server: of a key and code, one a second is kept

@@ -134,11 +134,10 @@ func (s *service) run(t testing.TB) {
 	})
 }
 
-// checkingClient never follows a redirect: there must be none. A short run checks some
-// of the responses of each kind.
+// checkingClient never follows a redirect: there must be none.
 func checkingClient(base http.RoundTripper, now func() time.Time) *http.Client {
 	return &http.Client{
-		Transport:     &checkingTransport{base, now, testing.Short()},
+		Transport:     &checkingTransport{base, now},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

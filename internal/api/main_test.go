@@ -71,7 +71,7 @@ func (c *coverage) missing() (missing []string) {
 	return missing
 }
 
-// stopPostgres ends the server of TestOnPostgres.
+// stopPostgres ends the server of TestOnPostgres_Slow.
 var stopPostgres = func() {}
 
 // TestMain fails a full run in which a documented status of an operation, or a code, never

@@ -1,5 +1,5 @@
 """The functions in this file are the Python examples on the docs page. Each is named after
-its operation id. TestPythonExamples in clients/conformance runs them."""
+its operation id. TestPythonExamples_Slow in clients/conformance runs them."""
 
 from animalstore import (
     Category,

@@ -1,5 +1,5 @@
 // The functions in this file are the TypeScript examples on the docs page. Each is named
-// after its operation id. TestTypeScriptExamples in clients/conformance runs them.
+// after its operation id. TestTypeScriptExamples_Slow in clients/conformance runs them.
 import { readFile, writeFile } from "node:fs/promises";
 import type { Client } from "animalstore";
 

@@ -22,10 +22,9 @@ var outages = []struct {
 	{"cut off", func(_ *redistest.Server, p *redistest.Proxy) { p.Cut() }, func(_ *redistest.Server, p *redistest.Proxy) { p.Restore() }},
 }
 
-// TestFallback: while Redis is unreachable, each server applies the limits on its own.
+// TestFallback_Slow: while Redis is unreachable, each server applies the limits on its own.
 // Afterwards they share them again, and the day has all requests.
-func TestFallback(t *testing.T) {
-	testenv.Slow(t)
+func TestFallback_Slow(t *testing.T) {
 	for _, o := range outages {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
@@ -57,10 +56,9 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestReport: after an outage Redis is sent, once, what all servers together admitted
+// TestReport_Slow: after an outage Redis is sent, once, what all servers together admitted
 // without it, even for keys that aren't used any more.
-func TestReport(t *testing.T) {
-	testenv.Slow(t)
+func TestReport_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server)
 	f := newFleet(t, proxy.URL(), 0, 0)
@@ -86,10 +84,9 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestBansSurvive: a ban applies on every server during and after an outage, when it
+// TestBansSurvive_Slow: a ban applies on every server during and after an outage, when it
 // began there, and when Redis or a server loses its memory.
-func TestBansSurvive(t *testing.T) {
-	testenv.Slow(t)
+func TestBansSurvive_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server)
 	f := newFleet(t, proxy.URL(), 0, time.Hour)
@@ -121,11 +118,10 @@ func TestBansSurvive(t *testing.T) {
 	f.banned("everything was restarted", during, duringEnd)
 }
 
-// TestFrozenRedisDelaysNoRequest: no request waits for Redis for long, even if more wait
+// TestFrozenRedisDelaysNoRequest_Slow: no request waits for Redis for long, even if more wait
 // than fit into the library's queue of 1,024 calls, and none waits once the outage is
 // noticed.
-func TestFrozenRedisDelaysNoRequest(t *testing.T) {
-	testenv.Slow(t)
+func TestFrozenRedisDelaysNoRequest_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.URL(), 0)
 	in := f.servers[0]
@@ -158,10 +154,9 @@ func TestFrozenRedisDelaysNoRequest(t *testing.T) {
 	f.shared()
 }
 
-// TestLateReply: a reply that is late leaves its own request to the server. Only several in
+// TestLateReply_Slow: a reply that is late leaves its own request to the server. Only several in
 // a row make it decide on its own, until one is in time.
-func TestLateReply(t *testing.T) {
-	testenv.Slow(t)
+func TestLateReply_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.URL(), 0)
 	in, key := f.servers[0], enterprise(1, 100, 100)
@@ -193,10 +188,9 @@ func TestLateReply(t *testing.T) {
 	f.dayUsed(key, 9)
 }
 
-// TestReplyAfterFallback: a reply that comes after a server began to decide on its own
+// TestReplyAfterFallback_Slow: a reply that comes after a server began to decide on its own
 // admits nothing on top of that. In a Cluster, calls to other primaries still succeed then.
-func TestReplyAfterFallback(t *testing.T) {
-	testenv.Slow(t)
+func TestReplyAfterFallback_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.URL(), 0)
 	in, key := f.servers[0], enterprise(1, 1, 100)
@@ -217,11 +211,10 @@ func TestReplyAfterFallback(t *testing.T) {
 	late.Wait()
 }
 
-// TestClockSetBackAfterOutage: Redis still decides requests alone after the clock was set
+// TestClockSetBackAfterOutage_Slow: Redis still decides requests alone after the clock was set
 // back to before the end of an outage. Decided by the server as well, each would be charged
 // twice.
-func TestClockSetBackAfterOutage(t *testing.T) {
-	testenv.Slow(t)
+func TestClockSetBackAfterOutage_Slow(t *testing.T) {
 	proxy := redistest.NewProxy(t, redistest.Start(t))
 	f := newFleet(t, proxy.URL(), 0)
 	in, key := f.servers[0], enterprise(1, 100, 100)
@@ -239,11 +232,10 @@ func TestClockSetBackAfterOutage(t *testing.T) {
 	}
 }
 
-// TestFlushRefundsNothing: after Redis was emptied, the day has what each server had admitted,
+// TestFlushRefundsNothing_Slow: after Redis was emptied, the day has what each server had admitted,
 // although the first one that notices doesn't know the last requests of the others. Redis
 // also forgets the script in the middle of a burst.
-func TestFlushRefundsNothing(t *testing.T) {
-	testenv.Slow(t)
+func TestFlushRefundsNothing_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	f := newFleet(t, server.URL(), 0, time.Hour, -5*time.Hour)
 	key := enterprise(1, 300, 100_000)
@@ -277,10 +269,9 @@ func TestFlushRefundsNothing(t *testing.T) {
 	}
 }
 
-// TestCutConnectionChargesOnce cuts the connection while requests are in progress. None of
+// TestCutConnectionChargesOnce_Slow cuts the connection while requests are in progress. None of
 // them is sent twice.
-func TestCutConnectionChargesOnce(t *testing.T) {
-	testenv.Slow(t)
+func TestCutConnectionChargesOnce_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server)
 	f := newFleet(t, proxy.URL(), 0)
@@ -308,10 +299,9 @@ func TestCutConnectionChargesOnce(t *testing.T) {
 	}
 }
 
-// TestRestartInAnOutage: what a server admitted without Redis isn't lost if it stops
+// TestRestartInAnOutage_Slow: what a server admitted without Redis isn't lost if it stops
 // before it could send it to Redis.
-func TestRestartInAnOutage(t *testing.T) {
-	testenv.Slow(t)
+func TestRestartInAnOutage_Slow(t *testing.T) {
 	proxy := redistest.NewProxy(t, redistest.Start(t))
 	f := newFleet(t, proxy.URL(), 0)
 	key := enterprise(1, 1_000, 100_000)
@@ -325,10 +315,9 @@ func TestRestartInAnOutage(t *testing.T) {
 	f.dayUsed(key, 70)
 }
 
-// TestStartWithoutRedis: a server starts without Redis, and shares limits as soon as
+// TestStartWithoutRedis_Slow: a server starts without Redis, and shares limits as soon as
 // Redis is there.
-func TestStartWithoutRedis(t *testing.T) {
-	testenv.Slow(t)
+func TestStartWithoutRedis_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	f := newFleet(t, server.URL(), 0, 0)
@@ -340,10 +329,9 @@ func TestStartWithoutRedis(t *testing.T) {
 	f.exact("when Redis is there", key)
 }
 
-// TestDemotedRedis: when the name of Redis leads to a new primary and the old one has
+// TestDemotedRedis_Slow: when the name of Redis leads to a new primary and the old one has
 // become its replica, limits are shared again through the new one.
-func TestDemotedRedis(t *testing.T) {
-	testenv.Slow(t)
+func TestDemotedRedis_Slow(t *testing.T) {
 	old, promoted := redistest.Start(t), redistest.Start(t)
 	proxy := redistest.NewProxy(t, old)
 	f := newFleet(t, proxy.URL(), 0)

@@ -12,7 +12,6 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/ratelimit"
 	"animalstore/internal/ratelimit/redistest"
-	"animalstore/internal/testenv"
 )
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 250e6, time.UTC)
@@ -33,9 +32,8 @@ func mustTake(t testing.TB, l ratelimit.Limiter, key *animalstore.Key) ratelimit
 	return d
 }
 
-// TestScriptMergesLikeGo: the script and mergeStates must merge two states alike.
-func TestScriptMergesLikeGo(t *testing.T) {
-	testenv.Slow(t)
+// TestScriptMergesLikeGo_Slow: the script and mergeStates must merge two states alike.
+func TestScriptMergesLikeGo_Slow(t *testing.T) {
 	r := atNoon(t, redistest.Start(t))
 	random := rand.New(rand.NewPCG(1, 2))
 	// Few values, so that ends and bans are often the same.
@@ -93,9 +91,8 @@ func TestMergeKeepsTheLater(t *testing.T) {
 	}
 }
 
-// TestStatesExpire: Redis stores a state only for as long as it matters.
-func TestStatesExpire(t *testing.T) {
-	testenv.Slow(t)
+// TestStatesExpire_Slow: Redis stores a state only for as long as it matters.
+func TestStatesExpire_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	r := newRedis(t, server, newMemoryStore(), time.Now)
 	now := time.Now()
@@ -120,10 +117,9 @@ func TestStatesExpire(t *testing.T) {
 	}
 }
 
-// TestLimitsOfAnySize: numbers in the script are exact up to 2^53, limits go up
+// TestLimitsOfAnySize_Slow: numbers in the script are exact up to 2^53, limits go up
 // to 2^63.
-func TestLimitsOfAnySize(t *testing.T) {
-	testenv.Slow(t)
+func TestLimitsOfAnySize_Slow(t *testing.T) {
 	r := atNoon(t, redistest.Start(t))
 	for i, limit := range []int64{1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64} {
 		key := enterprise(int64(i+1), limit, math.MaxInt64)

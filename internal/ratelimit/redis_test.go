@@ -13,15 +13,13 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestRedis alternates between three servers, whose own clocks are hours apart.
-func TestRedis(t *testing.T) {
-	testenv.Slow(t)
+// TestRedis_Slow alternates between three servers, whose own clocks are hours apart.
+func TestRedis_Slow(t *testing.T) {
 	testRedis(t, redistest.Start(t), 15)
 }
 
-// TestRedisCluster does the same on a Cluster, where only the connections differ.
-func TestRedisCluster(t *testing.T) {
-	testenv.Slow(t)
+// TestRedisCluster_Slow does the same on a Cluster, where only the connections differ.
+func TestRedisCluster_Slow(t *testing.T) {
 	testRedis(t, redistest.StartCluster(t, false), 3, "concurrent")
 }
 
@@ -41,10 +39,9 @@ func testRedis(t *testing.T, server redisServer, sequences int, only ...string) 
 	}, testenv.Count(sequences, 10_000), only...)
 }
 
-// TestRedisThatForgets has one server and a Redis that is empty after every restart:
+// TestRedisThatForgets_Slow has one server and a Redis that is empty after every restart:
 // the server must send it the complete state.
-func TestRedisThatForgets(t *testing.T) {
-	testenv.Slow(t)
+func TestRedisThatForgets_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	first := newRedis(t, server, newMemoryStore(), time.Now)
 	limittest.Run(t, func(t testing.TB) limittest.Subject {
@@ -55,9 +52,8 @@ func TestRedisThatForgets(t *testing.T) {
 	}, testenv.Count(5, 10_000), "restart", "unban")
 }
 
-// TestRedisClock: limits use Redis's clock, not the servers' own.
-func TestRedisClock(t *testing.T) {
-	testenv.Slow(t)
+// TestRedisClock_Slow: limits use Redis's clock, not the servers' own.
+func TestRedisClock_Slow(t *testing.T) {
 	server, store := redistest.Start(t), newMemoryStore()
 	key := enterprise(1, 10, 1_000)
 	var servers []*ratelimit.Redis

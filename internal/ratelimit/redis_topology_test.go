@@ -16,10 +16,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestWrongTopology: the server doesn't start if the address describes another topology
+// TestWrongTopology_Slow: the server doesn't start if the address describes another topology
 // than Redis has.
-func TestWrongTopology(t *testing.T) {
-	testenv.Slow(t)
+func TestWrongTopology_Slow(t *testing.T) {
 	single := redistest.Start(t)
 	node := redistest.Start(t, "--cluster-enabled", "yes")
 	watcher := redistest.StartIdleSentinel(t)
@@ -80,10 +79,9 @@ func TestRedisOptions(t *testing.T) {
 	}
 }
 
-// TestCredentials: without the right password, or a certificate that it can verify, a
+// TestCredentials_Slow: without the right password, or a certificate that it can verify, a
 // server decides without Redis.
-func TestCredentials(t *testing.T) {
-	testenv.Slow(t)
+func TestCredentials_Slow(t *testing.T) {
 	cert, key := redistest.SelfSigned(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -138,9 +136,8 @@ func eventuallyShares(t *testing.T, r *ratelimit.Redis) {
 	running.Wait()
 }
 
-// TestDeploymentsAreSeparate: key 1 of staging isn't key 1 of production.
-func TestDeploymentsAreSeparate(t *testing.T) {
-	testenv.Slow(t)
+// TestDeploymentsAreSeparate_Slow: key 1 of staging isn't key 1 of production.
+func TestDeploymentsAreSeparate_Slow(t *testing.T) {
 	server := redistest.Start(t)
 	for _, env := range []animalstore.Environment{animalstore.Production, animalstore.Staging} {
 		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: server.URL(), Environment: env, Store: newMemoryStore(), Now: time.Now, Log: discard})

@@ -1,15 +1,19 @@
 // Package testenv tells tests how they are run, lets them wait, and builds the program.
 //
-// Three commands choose what runs: make test is go test -short, make check leaves out
-// -short, and make soak sets ANIMALSTORE_SOAK. CI=true fails a test that this machine
-// can't run.
+// Three commands choose what runs, by the names of tests: make test skips those that end
+// in _Slow, make check runs only those, and make soak runs everything and sets
+// ANIMALSTORE_SOAK. CI=true fails a test that this machine can't run.
 package testenv
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -29,16 +33,28 @@ func Eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Build builds animalstore in dir and returns its path. It is a plain build, which runs many
-// times faster than one with the race detector, and finds in the cache what go test has
-// compiled without it.
+// BuildFlags are the environment variables that the Makefile exports. What tests build has
+// them too, also when go test is run by hand, so every package is compiled once.
+var BuildFlags = []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false"}
+
+// Build builds animalstore in dir, like make build, and returns its path.
 func Build(dir string) (program string, err error) {
 	program = filepath.Join(dir, "animalstore")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "animalstore/cmd/animalstore").CombinedOutput()
-	if err != nil {
+	build := exec.Command("go", "build", "-o", program, "animalstore/cmd/animalstore")
+	build.Env = append(os.Environ(), BuildFlags...)
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build animalstore: %v\n%s", err, out)
 	}
 	return program, nil
+}
+
+// MostlyWait lets twice as many tests of a package run at once as there are processors,
+// because they wait for other processes or for timeouts. TestMain calls it; -parallel
+// overrides it.
+func MostlyWait() {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 }
 
 // Soak is whether make soak runs the tests, for hours.
@@ -52,11 +68,12 @@ func Count(usual, soak int) int {
 	return usual
 }
 
-// Slow skips a test of make check in make test.
+// Slow fails a test that make test would run although it needs what only make check
+// installs.
 func Slow(t testing.TB) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs in make check, without -short")
+	if top, _, _ := strings.Cut(t.Name(), "/"); !Soak && !strings.HasSuffix(top, "_Slow") {
+		t.Fatalf("call it %s_Slow: make test doesn't install what it needs", top)
 	}
 }
 
@@ -72,6 +89,9 @@ func OnlySoak(t testing.TB, why string) {
 // Need skips a test that runs a program that isn't installed.
 func Need(t testing.TB, program string) {
 	t.Helper()
+	if program != "bash" && program != "curl" && program != "git" {
+		Slow(t)
+	}
 	if _, err := exec.LookPath(program); err != nil {
 		Missing(t, "%s is not installed: make check installs it as root with apt-get", program)
 	}

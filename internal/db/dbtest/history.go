@@ -48,7 +48,6 @@ func sequences(t *testing.T, open func(*testing.T) db.DB) {
 // same outcomes. A list depends on all pets, so histories can't be split and must be
 // short.
 func linearizable(t *testing.T, open func(*testing.T) db.DB) {
-	testenv.Slow(t)
 	for round := range testenv.Count(8, 2000) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) { // closes the database at its end
 			d := open(t)

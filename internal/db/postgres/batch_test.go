@@ -15,9 +15,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestBatchedCreates: of creates that share a statement, one that PostgreSQL refuses fails
+// TestBatchedCreates_Slow: of creates that share a statement, one that PostgreSQL refuses fails
 // alone, and each caller gets its own pet. A new category has one event.
-func TestBatchedCreates(t *testing.T) {
+func TestBatchedCreates_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
@@ -73,8 +73,8 @@ func mustPublish(t *testing.T, d *DB) int64 {
 	return newest
 }
 
-// TestEqualPagesAreReadOnce: each caller gets its own slice of an equal page.
-func TestEqualPagesAreReadOnce(t *testing.T) {
+// TestEqualPagesAreReadOnce_Slow: each caller gets its own slice of an equal page.
+func TestEqualPagesAreReadOnce_Slow(t *testing.T) {
 	t.Parallel()
 	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: testenv.Deadline})
 	for range 5 {

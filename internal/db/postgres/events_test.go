@@ -15,8 +15,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestFollowersOnSeveralServers: writers and followers use different servers.
-func TestFollowersOnSeveralServers(t *testing.T) {
+// TestFollowersOnSeveralServers_Slow: writers and followers use different servers.
+func TestFollowersOnSeveralServers_Slow(t *testing.T) {
 	t.Parallel()
 	for range testenv.Count(1, 200) {
 		url := pgtest.Shared(t).NewDatabase(t, "")
@@ -26,9 +26,9 @@ func TestFollowersOnSeveralServers(t *testing.T) {
 	}
 }
 
-// TestLateCommits: an event is numbered when its change is committed, even if it was
+// TestLateCommits_Slow: an event is numbered when its change is committed, even if it was
 // queued before others.
-func TestLateCommits(t *testing.T) {
+func TestLateCommits_Slow(t *testing.T) {
 	t.Parallel()
 	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: testenv.Deadline})
 	late, err := d.pool.Begin(t.Context())

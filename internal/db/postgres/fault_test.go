@@ -61,9 +61,9 @@ func refuseBy(t *testing.T, server *pgtest.Server, url, code string, n int) {
 		CREATE TRIGGER refuse BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION refuse()`, n, code))
 }
 
-// TestRefusals: the server's errors become those of package db, with and without a
+// TestRefusals_Slow: the server's errors become those of package db, with and without a
 // transaction, and the next write succeeds.
-func TestRefusals(t *testing.T) {
+func TestRefusals_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
@@ -104,9 +104,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestConflictsAreRetried: a write that was rolled back because of another one is
+// TestConflictsAreRetried_Slow: a write that was rolled back because of another one is
 // retried, and its caller doesn't notice.
-func TestConflictsAreRetried(t *testing.T) {
+func TestConflictsAreRetried_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
@@ -130,9 +130,9 @@ func TestConflictsAreRetried(t *testing.T) {
 	}
 }
 
-// TestLostResponses: if the response to a commit is lost, the caller learns that the
+// TestLostResponses_Slow: if the response to a commit is lost, the caller learns that the
 // outcome is unknown. Retried with the same token, the write is done once.
-func TestLostResponses(t *testing.T) {
+func TestLostResponses_Slow(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
 	proxy := pgtest.NewProxy(t, url)
@@ -170,9 +170,9 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// TestLongPages: long pages of a near server wait for each other, those of a distant one
+// TestLongPages_Slow: long pages of a near server wait for each other, those of a distant one
 // don't.
-func TestLongPages(t *testing.T) {
+func TestLongPages_Slow(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
 	proxy := pgtest.NewProxy(t, url)
@@ -200,9 +200,9 @@ func TestLongPages(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedCommit: a server that stops waiting for its standby reports a commit
+// TestUnconfirmedCommit_Slow: a server that stops waiting for its standby reports a commit
 // with a warning. If that server were lost now, the write would be too.
-func TestUnconfirmedCommit(t *testing.T) {
+func TestUnconfirmedCommit_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
 	url := server.NewDatabase(t, "")
@@ -227,10 +227,10 @@ func TestUnconfirmedCommit(t *testing.T) {
 	}
 }
 
-// TestServerGone: whatever happens to the server, more operations than there are connections
+// TestServerGone_Slow: whatever happens to the server, more operations than there are connections
 // end, and succeed again when it is back. Connections from before are detected before
 // anything is sent on them.
-func TestServerGone(t *testing.T) {
+func TestServerGone_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
 	url := server.NewDatabase(t, "")
@@ -279,9 +279,9 @@ func TestServerGone(t *testing.T) {
 	}
 }
 
-// TestBusyLocks: operations that wait for a lock fail in time, and so do those that
+// TestBusyLocks_Slow: operations that wait for a lock fail in time, and so do those that
 // wait for a connection behind them.
-func TestBusyLocks(t *testing.T) {
+func TestBusyLocks_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
@@ -321,9 +321,9 @@ func TestBusyLocks(t *testing.T) {
 	})
 }
 
-// TestDemotedServer: after the first refusal by a server that became read-only, writes
+// TestDemotedServer_Slow: after the first refusal by a server that became read-only, writes
 // go to the server of the URL that accepts them.
-func TestDemotedServer(t *testing.T) {
+func TestDemotedServer_Slow(t *testing.T) {
 	t.Parallel()
 	first, second := pgtest.Start(t), pgtest.Start(t)
 	for _, s := range []*pgtest.Server{first, second} {

@@ -34,9 +34,9 @@ func delivered(due *db.ClaimedDelivery, at animalstore.Time) db.DeliveryResult {
 	return due.Result(animalstore.Attempt{Time: at, Status: new(200)}, 0, 0)
 }
 
-// TestLostClaims: if the response to a commit is lost, nobody knows of the claims that it
+// TestLostClaims_Slow: if the response to a commit is lost, nobody knows of the claims that it
 // stored. They are released, so that the deliveries don't wait for the end of a lease.
-func TestLostClaims(t *testing.T) {
+func TestLostClaims_Slow(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
 	proxy := pgtest.NewProxy(t, url)
@@ -67,8 +67,8 @@ func TestLostClaims(t *testing.T) {
 	testenv.Eventually(t, "the next one is claimed", claimed(db.MaxInFlight+1))
 }
 
-// TestReleaseWaitsForCommit: a claim whose commit is still under way is released after it.
-func TestReleaseWaitsForCommit(t *testing.T) {
+// TestReleaseWaitsForCommit_Slow: a claim whose commit is still under way is released after it.
+func TestReleaseWaitsForCommit_Slow(t *testing.T) {
 	t.Parallel()
 	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: testenv.Deadline})
 	_, now, lease := addPings(t, d, 1)
@@ -107,9 +107,9 @@ func TestReleaseWaitsForCommit(t *testing.T) {
 	}
 }
 
-// TestLapsedClaim: of two results of a delivery that are stored together, the one whose lease
+// TestLapsedClaim_Slow: of two results of a delivery that are stored together, the one whose lease
 // has ended is ignored.
-func TestLapsedClaim(t *testing.T) {
+func TestLapsedClaim_Slow(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][2]int{"before": {0, 1}, "after": {1, 0}} {
 		t.Run(name+" the valid one", func(t *testing.T) {
@@ -136,9 +136,9 @@ func TestLapsedClaim(t *testing.T) {
 	}
 }
 
-// TestResultsShareTransactions: results that arrive while another one of their webhook is
+// TestResultsShareTransactions_Slow: results that arrive while another one of their webhook is
 // being stored are stored together.
-func TestResultsShareTransactions(t *testing.T) {
+func TestResultsShareTransactions_Slow(t *testing.T) {
 	t.Parallel()
 	d := mustOpen(t, pgtest.Shared(t).NewDatabase(t, ""), Options{Timeout: testenv.Deadline})
 	webhook, now, lease := addPings(t, d, db.MaxInFlight)

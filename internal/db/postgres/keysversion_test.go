@@ -10,8 +10,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestKeysVersionCoversColumns changes keys with SQL of its own, as an operator might.
-func TestKeysVersionCoversColumns(t *testing.T) {
+// TestKeysVersionCoversColumns_Slow changes keys with SQL of its own, as an operator might.
+func TestKeysVersionCoversColumns_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")

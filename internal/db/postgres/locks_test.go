@@ -32,9 +32,9 @@ func begin(t *testing.T, url, statement string, args ...any) {
 	}
 }
 
-// TestDispatchWhileFailuresAreStored: every instance stores failures once a second, and
+// TestDispatchWhileFailuresAreStored_Slow: every instance stores failures once a second, and
 // dispatches events all the same.
-func TestDispatchWhileFailuresAreStored(t *testing.T) {
+func TestDispatchWhileFailuresAreStored_Slow(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
 	d := mustOpen(t, url, Options{Timeout: testenv.Deadline})
@@ -54,9 +54,9 @@ func TestDispatchWhileFailuresAreStored(t *testing.T) {
 	}
 }
 
-// TestCreatesDontWaitForOtherChanges: the first key and a webhook are created while a
+// TestCreatesDontWaitForOtherChanges_Slow: the first key and a webhook are created while a
 // transaction that changes others is open.
-func TestCreatesDontWaitForOtherChanges(t *testing.T) {
+func TestCreatesDontWaitForOtherChanges_Slow(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
 	d := mustOpen(t, url, Options{Timeout: testenv.Deadline})

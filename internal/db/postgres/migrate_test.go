@@ -30,9 +30,9 @@ func useSecondVersion(t *testing.T) {
 	migrations = files
 }
 
-// TestMigrate: opening a database migrates the tables of the version before, and keeps
+// TestMigrate_Slow: opening a database migrates the tables of the version before, and keeps
 // their rows.
-func TestMigrate(t *testing.T) {
+func TestMigrate_Slow(t *testing.T) {
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")
 	mustCreate(t, mustOpen(t, url, Options{Timeout: testenv.Deadline}), "Rex")

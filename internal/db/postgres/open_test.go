@@ -16,8 +16,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestOpenAtOnce: several programs can start at once on an empty database.
-func TestOpenAtOnce(t *testing.T) {
+// TestOpenAtOnce_Slow: several programs can start at once on an empty database.
+func TestOpenAtOnce_Slow(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).NewDatabase(t, "")
 	var wg sync.WaitGroup
@@ -40,8 +40,8 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses: an unsuitable database is refused, with a message without the password.
-func TestOpenRefuses(t *testing.T) {
+// TestOpenRefuses_Slow: an unsuitable database is refused, with a message without the password.
+func TestOpenRefuses_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	database := func(statements ...string) string {

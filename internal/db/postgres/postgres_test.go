@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func TestContract(t *testing.T) {
+func TestContract_Slow(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, emptied(t))
 }

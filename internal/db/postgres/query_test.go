@@ -114,10 +114,10 @@ func reads() []read {
 	return all
 }
 
-// TestReadsUseTheirIndex: in a large store with unevenly distributed statuses, a page is read
+// TestReadsUseTheirIndex_Slow: in a large store with unevenly distributed statuses, a page is read
 // along its index and only up to its end, with custom and with generic plans. A page of names
 // with a filter examines a limited number of pets, and looks up only those it returns.
-func TestReadsUseTheirIndex(t *testing.T) {
+func TestReadsUseTheirIndex_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	url := server.NewDatabase(t, "")

@@ -7,16 +7,14 @@ import (
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/dbtest"
-	"animalstore/internal/testenv"
 )
 
 func TestContract(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T) db.DB { return newStore(t) })
 }
 
-// TestContractOfCommands: the store of a command that runs alongside a server.
-func TestContractOfCommands(t *testing.T) {
-	testenv.Slow(t)
+// TestContractOfCommands_Slow: the store of a command that runs alongside a server.
+func TestContractOfCommands_Slow(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T) db.DB {
 		return mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{NoSync: true})
 	})

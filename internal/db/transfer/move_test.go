@@ -53,9 +53,9 @@ func mustMove(t *testing.T, from, to string) []transfer.Moved {
 	return moved
 }
 
-// TestMoveCarriesEverything moves from one engine to the other and back, and between
+// TestMoveCarriesEverything_Slow moves from one engine to the other and back, and between
 // two databases of the same engine.
-func TestMoveCarriesEverything(t *testing.T) {
+func TestMoveCarriesEverything_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	first := newFile(t)
@@ -97,16 +97,14 @@ func TestMoveCarriesEverything(t *testing.T) {
 
 func TestMoveOfAnEmptyStore(t *testing.T) {
 	t.Parallel()
-	for name, to := range newStores(t) {
-		from := newFile(t)
-		withStore(t, from, func(db.DB) {})
-		mustMove(t, from, to)
-		withStore(t, to, func(store db.DB) {
-			if pet, _, err := store.CreatePet(t.Context(), animalstore.NewPet{Name: "first", CategoryID: 1}, nil); err != nil || pet.ID != 1 {
-				t.Errorf("%s: the first pet has id %d (%v), want 1", name, pet.ID, err)
-			}
-		})
-	}
+	from, to := newFile(t), newStore(t)
+	withStore(t, from, func(db.DB) {})
+	mustMove(t, from, to)
+	withStore(t, to, func(store db.DB) {
+		if pet, _, err := store.CreatePet(t.Context(), animalstore.NewPet{Name: "first", CategoryID: 1}, nil); err != nil || pet.ID != 1 {
+			t.Errorf("the first pet has id %d (%v), want 1", pet.ID, err)
+		}
+	})
 }
 
 // tampering is a target that changes the rows written to it.
@@ -183,26 +181,24 @@ func TestMoveComparesWhatIsStored(t *testing.T) {
 	set := func(column int, value any) tampered {
 		return tampered{change: func(values []any) { values[column] = value }}
 	}
-	targets := newStores(t) // every failure leaves them empty
+	to := newStore(t) // every failure leaves it empty
 	for name, f := range map[string]tampering{
 		"a pet is left out":        {write: in("pets", tampered{skip: 1})},
 		"pets are renamed":         {write: in("pets", set(1, "Rex"))},
 		"old secrets never expire": {write: in("key_secrets", set(2, int64(0)))},
 		"ids are assigned again":   {lastID: func(id int64) int64 { return id - 1 }},
 	} {
-		for engine, to := range targets {
-			moved, err := moveTo(t, t.Context(), from, to, new(rowCounter), func(target db.Target) db.Target {
-				f.Target = target
-				return &f
-			})
-			if !errors.Is(err, transfer.ErrDiffers) || f.committed {
-				t.Errorf("%s, %s: got %v, committed %t, want ErrDiffers", name, engine, err, f.committed)
-			}
-			if !slices.ContainsFunc(moved, func(m transfer.Moved) bool { return m.From != m.Into }) {
-				t.Errorf("%s, %s: got %+v, want a table that differs", name, engine, moved)
-			}
-			wantEmpty(t, name+", "+engine, to)
+		moved, err := moveTo(t, t.Context(), from, to, new(rowCounter), func(target db.Target) db.Target {
+			f.Target = target
+			return &f
+		})
+		if !errors.Is(err, transfer.ErrDiffers) || f.committed {
+			t.Errorf("%s: got %v, committed %t, want ErrDiffers", name, err, f.committed)
 		}
+		if !slices.ContainsFunc(moved, func(m transfer.Moved) bool { return m.From != m.Into }) {
+			t.Errorf("%s: got %+v, want a table that differs", name, moved)
+		}
+		wantEmpty(t, name, to)
 	}
 }
 
@@ -235,40 +231,38 @@ func TestMoveCutOff(t *testing.T) {
 	t.Parallel()
 	from := newFile(t)
 	withStore(t, from, func(store db.DB) { oddStore(t, store) })
-	for engine, to := range newStores(t) {
-		ctx, interrupt := context.WithCancel(t.Context())
-		_, err := moveTo(t, ctx, from, to, new(rowCounter), func(target db.Target) db.Target {
-			return &tampering{Target: target, write: func(t *db.Table, rows db.Cursor) db.Cursor {
-				if t.Name != "usage" {
-					return rows
-				}
-				return &tampered{Cursor: rows, end: interrupt}
-			}}
-		})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: got %v, want context.Canceled", engine, err)
-		}
-		interrupt()
-		wantEmpty(t, engine, to)
-		mustMove(t, from, to)
-		if got, want := content(t, to), content(t, from); got != want {
-			t.Errorf("%s: after the failures, got\n%s\nwant\n%s", engine, got, want)
-		}
+	to := newStore(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	_, err := moveTo(t, ctx, from, to, new(rowCounter), func(target db.Target) db.Target {
+		return &tampering{Target: target, write: func(t *db.Table, rows db.Cursor) db.Cursor {
+			if t.Name != "usage" {
+				return rows
+			}
+			return &tampered{Cursor: rows, end: interrupt}
+		}}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	interrupt()
+	wantEmpty(t, "a move that was cut off", to)
+	mustMove(t, from, to)
+	if got, want := content(t, to), content(t, from); got != want {
+		t.Errorf("after the failure, got\n%s\nwant\n%s", got, want)
 	}
 }
 
 // TestMoveKeepsOthersOut: a target can only be opened once at a time.
 func TestMoveKeepsOthersOut(t *testing.T) {
 	t.Parallel()
-	for engine, url := range newStores(t) {
-		target, err := openTarget(t, url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if second, err := openTarget(t, url); err == nil {
-			second.Close()
-			t.Errorf("%s: a second target was opened", engine)
-		}
-		target.Close()
+	url := newStore(t)
+	target, err := openTarget(t, url)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if second, err := openTarget(t, url); err == nil {
+		second.Close()
+		t.Error("a second target was opened")
+	}
+	target.Close()
 }

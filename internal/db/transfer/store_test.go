@@ -72,14 +72,18 @@ func withStore(t *testing.T, url string, f func(db.DB)) {
 // newFile returns the URL of a SQLite file that doesn't exist yet.
 func newFile(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "store.db") }
 
-// newStores returns URLs of empty databases, by the name of the engine.
-func newStores(t *testing.T) map[string]string {
-	t.Helper()
-	stores := map[string]string{"SQLite": newFile(t)}
-	if !testing.Short() {
-		stores["PostgreSQL"] = pgtest.Shared(t).NewDatabase(t, "")
-	}
-	return stores
+// newStore returns the URL of an empty database.
+var newStore = newFile
+
+// TestOnPostgres_Slow repeats the tests that use newStore.
+func TestOnPostgres_Slow(t *testing.T) {
+	newStore = func(t *testing.T) string { return pgtest.Shared(t).NewDatabase(t, "") }
+	t.Cleanup(func() { newStore = newFile })
+	t.Run("CheckStops", TestCheckStops)
+	t.Run("MoveOfAnEmptyStore", TestMoveOfAnEmptyStore)
+	t.Run("MoveComparesWhatIsStored", TestMoveComparesWhatIsStored)
+	t.Run("MoveCutOff", TestMoveCutOff)
+	t.Run("MoveKeepsOthersOut", TestMoveKeepsOthersOut)
 }
 
 // at returns a time that is not now.

@@ -35,7 +35,7 @@ var shared struct {
 }
 
 // Shared returns a server that all tests of a process share, and starts it if needed.
-// TestMain has to call Close at the end. In make test, it skips the test.
+// TestMain has to call Close at the end.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	testenv.Slow(t)
@@ -58,8 +58,7 @@ func Close() {
 	}
 }
 
-// Start starts a server for one test and removes it when the test ends. In make test, it
-// skips the test.
+// Start starts a server for one test and removes it when the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	testenv.Slow(t)

@@ -103,10 +103,9 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// TestFailures: with a service that fails, whether it does so at once, in the middle or by
+// TestFailures_Slow: with a service that fails, whether it does so at once, in the middle or by
 // not responding, an upload ends with an error, and nothing is stored under its name.
-func TestFailures(t *testing.T) {
-	testenv.Slow(t)
+func TestFailures_Slow(t *testing.T) {
 	cut := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	for name, test := range map[string]struct {
 		fail func(w http.ResponseWriter, r *http.Request)
@@ -199,9 +198,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestDownloadFails: a download that is cut or stalls in the middle ends with an error.
-func TestDownloadFails(t *testing.T) {
-	testenv.Slow(t)
+// TestDownloadFails_Slow: a download that is cut or stalls in the middle ends with an error.
+func TestDownloadFails_Slow(t *testing.T) {
 	for name, stall := range map[string]bool{"is cut": false, "stalls": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,54 +12,6 @@ import (
 	"testing"
 )
 
-// A function should fit on a screen and have few enough paths to test.
-const (
-	maxLines    = 60
-	maxBranches = 15
-)
-
-func TestFunctionShape(t *testing.T) {
-	for name, text := range productFiles(t) {
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, declaration := range file.Decls {
-			function, ok := declaration.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			start := files.Position(function.Pos())
-			lines := files.Position(function.End()).Line - start.Line + 1
-			if branches := countBranches(function); lines > maxLines || branches > maxBranches {
-				t.Errorf("%s: %s has %d lines and %d branches, want at most %d and %d", start, function.Name.Name, lines, branches, maxLines, maxBranches)
-			}
-		}
-	}
-}
-
-// countBranches counts the statements that add a path. Boolean operators and default
-// cases don't count.
-func countBranches(function ast.Node) (branches int) {
-	ast.Inspect(function, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt:
-			branches++
-		case *ast.CaseClause:
-			if n.List != nil {
-				branches++
-			}
-		case *ast.CommClause:
-			if n.Comm != nil {
-				branches++
-			}
-		}
-		return true
-	})
-	return branches
-}
-
 // productFiles returns all Go files of this module by their names, except tests and the
 // test suites under internal, such as dbtest. clienttest is part of the product.
 func productFiles(t *testing.T) map[string][]byte {

@@ -14,10 +14,6 @@ import (
 	"animalstore/internal/db"
 )
 
-// requestTimeout is how long one request waits for Redis in total, even if it needs
-// several calls. We promise 100 ms; the rest is for the scheduler.
-const requestTimeout = 75 * time.Millisecond
-
 // SharedStore is the [Store] of a limiter that several servers share.
 type SharedStore interface {
 	Store
@@ -43,7 +39,7 @@ type Redis struct {
 	local  *Memory
 
 	ahead   atomic.Int64  // milliseconds by which Redis's clock is ahead of ours
-	timeout time.Duration // requestTimeout, except in tests of the rules
+	timeout time.Duration // of one request
 	clock   func() int64  // the time to pass to the script; nil except in tests
 
 	// fallback is set while Redis doesn't answer and each server decides on its own.
@@ -75,7 +71,7 @@ type RedisConfig struct {
 // own. The error never repeats the URL, which may contain a password. Until Run is
 // called, nothing is saved and the fallback doesn't end.
 func NewRedis(c RedisConfig) (*Redis, error) {
-	options, err := parseRedisURL(c.URL)
+	options, timeout, err := parseRedisURL(c.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +79,7 @@ func NewRedis(c RedisConfig) (*Redis, error) {
 		return nil, err
 	}
 	r := newRedis(c)
-	r.client = &redisClient{options: options}
+	r.client, r.timeout = &redisClient{options: options}, timeout
 	if _, err := r.probe(dialTimeout); err != nil {
 		r.startFallback(err)
 	}
@@ -97,7 +93,6 @@ func newRedis(c RedisConfig) *Redis {
 		store:           c.Store,
 		now:             c.Now,
 		log:             c.Log,
-		timeout:         requestTimeout,
 		fallbackStarted: make(chan struct{}, 1),
 	}
 	r.local = NewMemory(usageAwareStore{r}, r.Now, c.Log)

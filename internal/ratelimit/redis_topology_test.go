@@ -45,7 +45,7 @@ func TestWrongTopology_Slow(t *testing.T) {
 func TestRedisURL(t *testing.T) {
 	for _, url := range []string{
 		"redis://", "redis://cache:6379/3", "redis://:6380", "redis://[::1]:6379", "redis://user:hunter2@cache",
-		"rediss://cache?skip_verify=true", "redis://a:6379?addr=b:6379&addr=c:6379", "redis://a:26379?addr=b:26379&master_set=limits",
+		"rediss://cache?skip_verify=true", "redis://cache?timeout=1.5s", "redis://a:6379?addr=b:6379&addr=c:6379", "redis://a:26379?addr=b:26379&master_set=limits",
 	} {
 		if err := ratelimit.CheckRedisURL(url); err != nil {
 			t.Errorf("%s: got %v", url, err)
@@ -70,6 +70,8 @@ func TestRedisOptions(t *testing.T) {
 		"redis://cache?addr=b:6379&Master_set=shop": `"Master_set"`,
 		"redis://cache?db=two":                      `"db"`,
 		"rediss://cache?skip_verify=maybe":          "skip_verify must be",
+		"redis://cache?timeout=75":                  "timeout must be",
+		"redis://cache?timeout=0s":                  "timeout must be",
 		"redis://user:1?hunter2=&x=@cache":          "the only options",
 	} {
 		err := ratelimit.CheckRedisURL(url)
@@ -145,7 +147,6 @@ func TestDeploymentsAreSeparate_Slow(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		r.SetTimeout(testenv.Deadline)
 		if d := mustTake(t, r, enterprise(1, 1, 10)); !d.Allowed {
 			t.Errorf("%s: got %+v, want the first request admitted", env, d)
 		}

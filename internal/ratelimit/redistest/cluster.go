@@ -85,7 +85,7 @@ func (c *Cluster) URL() string { return secureURL(c.Nodes()) }
 
 // secureURL is the address of several servers.
 func secureURL(servers []*Server) string {
-	url := "rediss://:" + password + "@" + servers[0].Addr + "?skip_verify=true"
+	url := "rediss://:" + password + "@" + servers[0].Addr + "?skip_verify=true&" + Patience
 	for _, s := range servers[1:] {
 		url += "&addr=" + s.Addr
 	}

@@ -136,8 +136,12 @@ func (s *Server) port() string {
 // argument is the value of an argument that the server was started with.
 func (s *Server) argument(name string) string { return s.args[slices.Index(s.args, name)+1] }
 
-// URL is the address for a limiter.
-func (s *Server) URL() string { return "redis://" + s.Addr }
+// Patience is the option of an address with which a limiter waits for Redis for as long as
+// a busy machine may take.
+var Patience = "timeout=" + testenv.Deadline.String()
+
+// URL is the address for a limiter, which waits patiently.
+func (s *Server) URL() string { return "redis://" + s.Addr + "?" + Patience }
 
 // Kill kills the server, which loses all its data.
 func (s *Server) Kill() {

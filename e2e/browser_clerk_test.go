@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,16 +15,18 @@ import (
 	"animalstore"
 	goclient "animalstore/client"
 	"animalstore/internal/photo/phototest"
+	"animalstore/internal/testenv"
 )
 
-// TestConsoleClerk_Slow counts the clicks of a clerk's day, on a phone and on a desk, with and
-// without JavaScript.
-func TestConsoleClerk_Slow(t *testing.T) {
-	t.Parallel()
-	browser := startBrowser(t)
+// testClerk counts the clicks of a clerk's day on a phone. A soak also counts them on a desk
+// and without JavaScript.
+func testClerk(t *testing.T, browser context.Context) {
 	for _, script := range []bool{true, false} {
 		for _, width := range []int64{390, 1280} {
 			t.Run(fmt.Sprintf("width=%d/script=%v", width, script), func(t *testing.T) {
+				if width == 1280 || !script {
+					testenv.OnlySoak(t, "repeats the day in other circumstances")
+				}
 				s := start(t)
 				p := openTab(t, browser, s)
 				p.signIn(s, s.ownerKey())

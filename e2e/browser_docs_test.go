@@ -14,10 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestReference_Slow opens the public pages as people do.
-func TestReference_Slow(t *testing.T) {
-	t.Parallel()
-	browser := startBrowser(t)
+// testReference opens the public pages as people do.
+func testReference(t *testing.T, browser context.Context) {
 	s := seeded(t)
 	t.Run("landing page", func(t *testing.T) { browseLanding(t, browser, s) })
 	t.Run("docs", func(t *testing.T) { browseDocs(t, browser, s) })

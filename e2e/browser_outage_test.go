@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -10,11 +11,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestConsoleOutage_Slow: while the server is gone, a page stays with what was typed, and its form
+// testOutage: while the server is gone, a page stays with what was typed, and its form
 // is sent once the server is back. Links don't wait for a check.
-func TestConsoleOutage_Slow(t *testing.T) {
-	t.Parallel()
-	browser := startBrowser(t)
+func testOutage(t *testing.T, browser context.Context) {
 	s := start(t)
 	key := s.ownerKey()
 	address := s.url[len("http://"):]

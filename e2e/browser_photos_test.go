@@ -20,10 +20,8 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestConsolePhotos_Slow uses photos in the console as people do.
-func TestConsolePhotos_Slow(t *testing.T) {
-	t.Parallel()
-	browser := startBrowser(t)
+// testPhotos uses photos in the console as people do.
+func testPhotos(t *testing.T, browser context.Context) {
 	s := seeded(t)
 	p := openTab(t, browser, s)
 	p.signIn(s, s.ownerKey())

@@ -3,17 +3,16 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
 	"animalstore/internal/testenv"
 )
 
-// TestConsoleTabs_Slow: all tabs of a browser share one event stream, because over HTTP/1.1
+// testTabs: all tabs of a browser share one event stream, because over HTTP/1.1
 // a browser has only six connections to a host. Hidden tabs use none.
-func TestConsoleTabs_Slow(t *testing.T) {
-	t.Parallel()
-	browser := startBrowser(t)
+func testTabs(t *testing.T, browser context.Context) {
 	s := start(t, withOps())
 	var tabs []*tab
 	for i := range 3 {

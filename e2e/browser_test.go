@@ -22,6 +22,26 @@ import (
 	"animalstore/internal/testenv"
 )
 
+// TestBrowser_Slow uses the public pages and the console as people do. The tests share a
+// browser and take turns, because it burns a processor. Each has its own cookies.
+func TestBrowser_Slow(t *testing.T) {
+	t.Parallel()
+	browser := startBrowser(t)
+	for name, test := range map[string]func(*testing.T, context.Context){
+		"pages": testPages, "reference": testReference, "console": testConsole, "clerk": testClerk,
+		"files": testFiles, "photos": testPhotos, "tabs": testTabs, "outage": testOutage,
+	} {
+		t.Run(name, func(t *testing.T) {
+			profile, closeTabs := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+			t.Cleanup(closeTabs)
+			if err := chromedp.Do(profile); err != nil {
+				t.Fatal(err)
+			}
+			test(t, profile)
+		})
+	}
+}
+
 // startBrowser runs a Chromium that can reach only this machine, and ends it with the
 // test.
 func startBrowser(t *testing.T) context.Context {
@@ -221,28 +241,15 @@ func (p *tab) lookAs(width, height int64, scheme string) {
 	}
 }
 
-// wantFits checks a page on a phone and on a large screen.
+// wantFits checks a page on a small phone and on a desk, and in a soak on more devices.
 func (p *tab) wantFits() {
 	p.t.Helper()
-	p.lookAs(320, 640, "light")
-	p.lookAs(390, 844, "dark")
-	p.lookAs(1600, 1000, "light")
-	p.lookAs(1280, 900, "light")
-}
-
-// TestBrowserSmoke_Slow opens the reference and the console.
-func TestBrowserSmoke_Slow(t *testing.T) {
-	t.Parallel()
-	browser := startBrowser(t)
-	s := start(t)
-	p := openTab(t, browser, s)
-	p.open(s, "/docs", "#listPets")
-	p.do("send listPets", write("#key", s.ownerKey()), click("#listPets > summary"), click("#listPets [type=submit]"), visible("#listPets .outcome"))
-	if status, body := p.response("#listPets"); status != "200" || body != "[]" {
-		t.Errorf("listPets: got %s %s, want 200 []", status, body)
+	if testenv.Soak {
+		p.lookAs(390, 844, "light")
+		p.lookAs(1600, 1000, "light")
 	}
-	p.signIn(s, s.ownerKey())
-	p.wantClean()
+	p.lookAs(320, 640, "dark")
+	p.lookAs(1280, 900, "light")
 }
 
 // seeded starts a server on a store with 60 pets.

@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+
+	"animalstore/internal/testenv"
 )
 
 // TestWrongLength: a handler writes a body whose length differs from the declared one.
@@ -77,13 +80,14 @@ func TestUnusualHandlers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := listen(t, newServer(handler))
-			const other = "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n"
-			got, _ := talk(t, dial(t, l), []string{simpleGet + simpleGet})
-			want, _ := talk(t, dial(t, l), []string{other + other})
-			if got != want {
-				t.Errorf("got  %s\nwant %s", got, want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				p := testenv.NewPipes()
+				serve(t, NewServer(p, newServer(handler), anyTarget, discard))
+				const other = "GET /%61 HTTP/1.1\r\nHost: a\r\n\r\n"
+				if got, want := talk(p, simpleGet+simpleGet), talk(p, other+other); got != want {
+					t.Errorf("got  %s\nwant %s", got, want)
+				}
+			})
 		})
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"animalstore/internal/testenv"
@@ -119,42 +119,24 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // same compares a server of this package with one that uses only net/http.
 type same struct {
-	here, there string // their addresses
+	here, there testenv.Pipes
 	echo        *echo
 }
 
-// newSame starts both servers.
-func newSame(t testing.TB) *same {
-	e := &echo{}
-	there := httptest.NewUnstartedServer(&echo{})
-	there.Config = newServer(there.Config.Handler)
-	there.Start()
-	t.Cleanup(there.Close)
-	return &same{listen(t, newServer(e)).inner.Addr().String(), there.Listener.Addr().String(), e}
+// newSame starts both servers in a synctest bubble.
+func newSame(t *testing.T) *same {
+	s := &same{testenv.NewPipes(), testenv.NewPipes(), &echo{}}
+	serve(t, NewServer(s.here, newServer(s.echo), anyTarget, discard))
+	there := newServer(&echo{})
+	go there.Serve(s.there)
+	t.Cleanup(func() { there.Close() })
+	return s
 }
 
 // check sends the pieces to both servers and compares their responses.
-func (s *same) check(t testing.TB, pieces ...string) {
+func (s *same) check(t *testing.T, pieces ...string) {
 	t.Helper()
-	var got, want string
-	var gotEnd, wantEnd ending
-	cut := false // responses of net/http were cut off
-	for range 20 {
-		got, gotEnd = talk(t, dialAddr(t, s.here), pieces)
-		want, wantEnd = talk(t, dialAddr(t, s.there), pieces)
-		if got == want || gotEnd == complete && wantEnd == complete {
-			break
-		}
-		// A server that finds a mistake closes the connection after half a second,
-		// whether or not the response has been read. On a busy machine that cuts off
-		// large responses nearly every time, including net/http's, and then there is
-		// nothing to compare with.
-		cut = cut || wantEnd == cutOff
-		if cut && (wantEnd == cutOff && strings.HasPrefix(got, want) || gotEnd == cutOff && strings.HasPrefix(want, got)) {
-			want = got
-		}
-	}
-	if got != want {
+	if got, want := talk(s.here, pieces...), talk(s.there, pieces...); got != want {
 		t.Errorf("%.500q\ngot  %.9000s\nwant %.9000s", pieces, got, want)
 	}
 }
@@ -196,50 +178,58 @@ func readResponse(br *bufio.Reader) (string, error) {
 
 // TestSame compares every response with net/http's.
 func TestSame(t *testing.T) {
-	s := newSame(t)
-	for _, c := range conversations {
-		s.echo.simple.Store(0)
-		s.check(t, c.text)
-		if got := s.echo.simple.Load(); got != c.simple && c.simple != anyNumber {
-			t.Errorf("%.200q\n%d requests were served as simple, want %d", c.text, got, c.simple)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSame(t)
+		for _, c := range conversations {
+			s.echo.simple.Store(0)
+			s.check(t, c.text)
+			if got := s.echo.simple.Load(); got != c.simple {
+				t.Errorf("%.200q\n%d requests were served as simple, want %d", c.text, got, c.simple)
+			}
 		}
-	}
+	})
 }
 
 // TestSameInPieces sends each conversation in two pieces, split at many places.
 func TestSameInPieces(t *testing.T) {
-	s := newSame(t)
-	for _, c := range conversations {
-		if len(c.text) > 300 {
-			continue
+	synctest.Test(t, func(t *testing.T) {
+		s := newSame(t)
+		for _, c := range conversations {
+			if len(c.text) > 300 {
+				continue
+			}
+			step := 1 + len(c.text)/testenv.Count(4, 40)
+			for i := 1; i < len(c.text); i += step {
+				s.check(t, c.text[:i], c.text[i:])
+			}
 		}
-		step := 1 + len(c.text)/testenv.Count(4, 40)
-		for i := 1; i < len(c.text); i += step {
-			s.check(t, c.text[:i], c.text[i:])
-		}
-	}
+	})
 }
 
 // TestSameRandom builds conversations from valid and invalid parts.
 func TestSameRandom(t *testing.T) {
-	s := newSame(t)
-	for range testenv.Count(100, 5000) {
-		var text string
-		for range 1 + rand.IntN(4) {
-			text += randomRequest()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSame(t)
+		for range testenv.Count(100, 5000) {
+			var text string
+			for range 1 + rand.IntN(4) {
+				text += randomRequest()
+			}
+			i := rand.IntN(len(text))
+			s.check(t, text)
+			s.check(t, text[:i], text[i:])
 		}
-		i := rand.IntN(len(text))
-		s.check(t, text)
-		s.check(t, text[:i], text[i:])
-	}
+	})
 }
 
 // TestSameHeadLength: a response to HEAD states the body's length up to a certain size.
 func TestSameHeadLength(t *testing.T) {
-	s := newSame(t)
-	for size := 1950; size < 2060; size++ {
-		s.check(t, "HEAD / HTTP/1.1\r\nHost: "+strings.Repeat("a", size)+"\r\n\r\n")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSame(t)
+		for size := 1950; size < 2060; size++ {
+			s.check(t, "HEAD / HTTP/1.1\r\nHost: "+strings.Repeat("a", size)+"\r\n\r\n")
+		}
+	})
 }
 
 // FuzzSame is run before each release. Longer conversations can differ: how much net/http
@@ -249,14 +239,16 @@ func FuzzSame(f *testing.F) {
 	for _, c := range conversations {
 		f.Add(c.text)
 	}
-	s := newSame(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > maxSimple {
 			return // longer than the buffer
 		}
-		s.check(t, text)
-		if i := len(text) / 2; i > 0 {
-			s.check(t, text[:i], text[i:])
-		}
+		synctest.Test(t, func(t *testing.T) {
+			s := newSame(t)
+			s.check(t, text)
+			if i := len(text) / 2; i > 0 {
+				s.check(t, text[:i], text[i:])
+			}
+		})
 	})
 }

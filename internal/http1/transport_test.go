@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
-	"syscall"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,12 +15,7 @@ import (
 // dial connects to l.
 func dial(t testing.TB, l *Server) net.Conn {
 	t.Helper()
-	return dialAddr(t, l.inner.Addr().String())
-}
-
-func dialAddr(t testing.TB, addr string) net.Conn {
-	t.Helper()
-	c, err := net.Dial("tcp", addr)
+	c, err := net.Dial("tcp", l.inner.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,48 +24,48 @@ func dialAddr(t testing.TB, addr string) net.Conn {
 	return c
 }
 
-// ending is how a conversation ended.
-type ending int
+// duplex is one end of a connection in memory, whose directions are closed separately as
+// those of TCP.
+type duplex struct {
+	net.Conn // what it reads from
+	out      net.Conn
+}
 
-const (
-	complete ending = iota
-	doubtful        // sending failed: responses may be missing
-	cutOff          // receiving failed: responses are missing
-)
+func (d *duplex) Write(b []byte) (int, error)         { return d.out.Write(b) }
+func (d *duplex) SetWriteDeadline(at time.Time) error { return d.out.SetWriteDeadline(at) }
+func (d *duplex) CloseWrite() error                   { return d.out.Close() }
+func (d *duplex) Close() error                        { return errors.Join(d.Conn.Close(), d.out.Close()) }
 
-// talk sends the pieces on c and returns the responses. A client that keeps sending to
-// a closed connection can lose responses it hasn't read yet.
-func talk(t testing.TB, c net.Conn, pieces []string) (responses string, end ending) {
-	t.Helper()
+func (d *duplex) SetDeadline(at time.Time) error {
+	return errors.Join(d.SetReadDeadline(at), d.SetWriteDeadline(at))
+}
+
+// talk sends the pieces to a server in this bubble, which reads them separately, and returns
+// its responses.
+func talk(server testenv.Pipes, pieces ...string) (responses string) {
+	toServer, request := net.Pipe()
+	toClient, response := net.Pipe()
+	server.Conns <- &duplex{toServer, response}
+	c := &duplex{toClient, request}
+	var sender sync.WaitGroup
+	defer sender.Wait()
 	defer c.Close()
-	sent := make(chan error, 1)
-	go func() {
-		for i, piece := range pieces {
-			if i > 0 {
-				time.Sleep(time.Millisecond) // so that it is read separately
-			}
+	sender.Go(func() {
+		for _, piece := range pieces {
 			if _, err := io.WriteString(c, piece); err != nil {
-				sent <- err // the server closed the connection
-				return
+				return // the server closed the connection
 			}
+			time.Sleep(time.Millisecond) // the server has done what it can
 		}
-		sent <- c.(*net.TCPConn).CloseWrite()
-	}()
+		c.CloseWrite()
+	})
 	for br := bufio.NewReaderSize(c, 64<<10); ; {
 		text, err := readResponse(br)
-		// The system reports a reset only once, perhaps to the sending goroutine. Then
-		// this one sees just the end, perhaps in the middle of a response.
-		if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return responses, cutOff
-		}
 		if text != "" {
 			responses += text + "\n"
 		}
 		if err != nil {
-			if <-sent != nil {
-				end = doubtful
-			}
-			return responses, end
+			return responses
 		}
 	}
 }

@@ -42,6 +42,8 @@ type Config struct {
 	AccessLog bool
 	// Observer is notified of every request. It may be nil.
 	Observer Observer
+	// RequestTimeout limits the work on one request. 0 means 5 seconds.
+	RequestTimeout time.Duration
 	// CheckWebhookURL returns an error for the client if webhooks may not reach a
 	// URL.
 	CheckWebhookURL func(ctx context.Context, url string) error
@@ -100,6 +102,7 @@ type Server struct {
 
 	inventories     *inventories
 	photosLimit     int64
+	requestTimeout  time.Duration
 	checkWebhookURL func(ctx context.Context, url string) error
 }
 
@@ -131,6 +134,7 @@ func New(c Config) *Server {
 		failures:        newFailureLog(c.DB),
 		inventories:     newInventories(c.DB, c.Now),
 		photosLimit:     c.PhotosLimit,
+		requestTimeout:  cmp.Or(c.RequestTimeout, requestTimeout),
 		checkWebhookURL: c.CheckWebhookURL,
 		pages: pages.New(pages.Config{
 			Environment: cmp.Or(c.Environment, animalstore.Production),

@@ -324,9 +324,9 @@ func (s *slowly) Read(p []byte) (int, error) {
 
 // TestSlowBody: the time for the work does not begin before the body is there.
 func TestSlowBody(t *testing.T) {
-	s := start(t, func(with *setup) { with.wrap = echo }).inProcess()
+	s := start(t, func(with *setup) { with.wrap, with.requestTimeout = echo, api.RequestTimeout }).inProcess()
 	synctest.Test(t, func(t *testing.T) {
-		body := &slowly{strings.NewReader(`{"name":"Rex","categoryId":7}`), api.HandlerTimeout + time.Second}
+		body := &slowly{strings.NewReader(`{"name":"Rex","categoryId":7}`), api.RequestTimeout + time.Second}
 		req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/v1/pets", body)
 		if err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ var (
 
 const (
 	MaxBody        = maxBody
-	HandlerTimeout = handlerTimeout
+	RequestTimeout = requestTimeout
 )
 
 // Operation is one row of the route table.

@@ -181,7 +181,7 @@ func (f *followers) lookUp(hashes []db.KeyHash, changes int64) {
 	if len(hashes) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), handlerTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	current, err := f.keys.LookUpAll(ctx, hashes)
 	if err != nil {

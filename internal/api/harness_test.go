@@ -22,6 +22,7 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
 	"animalstore/internal/server"
+	"animalstore/internal/testenv"
 )
 
 const (
@@ -57,14 +58,15 @@ type setup struct {
 	wrap            func(*faultyDB) db.DB // what the server gets as its database
 	observer        api.Observer
 
-	eventsEvery time.Duration
-	photosLimit int64
+	eventsEvery    time.Duration
+	requestTimeout time.Duration
+	photosLimit    int64
 }
 
 // start runs a server until the test ends.
 func start(t testing.TB, change ...func(*setup)) *service {
 	t.Helper()
-	with := setup{env: animalstore.Production}
+	with := setup{env: animalstore.Production, requestTimeout: testenv.Deadline}
 	for _, f := range change {
 		f(&with)
 	}
@@ -84,7 +86,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 		CORSOrigins:     with.origins,
 		AccessLog:       with.accessLog,
 		SecurityContact: with.securityContact,
-		Timeouts:        server.Timeouts{ReadHeader: 5 * time.Second, Write: time.Minute, Idle: time.Minute, Drain: 10 * time.Second},
+		Timeouts:        server.Timeouts{Drain: testenv.Deadline},
 		NoFastPath:      !fastPath,
 		PhotosLimit:     with.photosLimit,
 		Hooks: server.Hooks{
@@ -99,7 +101,8 @@ func start(t testing.TB, change ...func(*setup)) *service {
 			},
 			NoBackground:    true,
 			NoSync:          true,
-			PostgresTimeout: time.Minute, // for a busy machine; requests still have theirs
+			RequestTimeout:  with.requestTimeout,
+			PostgresTimeout: testenv.Deadline,
 			EventsEvery:     with.eventsEvery,
 			CheckWebhookURL: checkWebhookURL,
 		},
@@ -112,7 +115,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 	transport := &http.Transport{
 		DisableCompression:    true,
 		MaxIdleConnsPerHost:   32,
-		ExpectContinueTimeout: time.Minute,
+		ExpectContinueTimeout: testenv.Deadline,
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	s.client = checkingClient(transport, s.clock.Now)

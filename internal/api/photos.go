@@ -17,7 +17,7 @@ import (
 // request, because the body stays in memory until then.
 func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 	r.limitTime(uploadTimeout)
-	allowUpload(w) // also while it waits for its slot
+	allowUpload(w, r) // also while it waits for its slot
 	end, err := s.uploads.begin(r.Context(), r.key.ID)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 		if _, err := w.Write(data); err != nil || int64(part)*db.PartSize >= image.Bytes {
 			return nil // the client is gone, or has it all
 		}
-		r.limitTime(handlerTimeout)
+		r.restartClock()
 		if data, err = s.db.ImagePart(r.Context(), id, kind, part); err != nil {
 			s.log.Warn("image cut off", "request_id", r.id, "photo", id, "err", err)
 			panic(http.ErrAbortHandler) // so that it isn't mistaken for a complete one

@@ -16,8 +16,8 @@ import (
 	"animalstore/internal/fair"
 )
 
-// handlerTimeout bounds the work on one request.
-const handlerTimeout = 5 * time.Second
+// requestTimeout is the default of [Config.RequestTimeout].
+const requestTimeout = 5 * time.Second
 
 // request is a request that is being served.
 type request struct {
@@ -34,6 +34,7 @@ type request struct {
 	changes bool             // its operation was called and may have changed something
 	failed  animalstore.Code // why it failed; "" if it succeeded
 	waited  time.Duration    // for events or an upload; not counted as time that the server takes
+	timeout time.Duration    // of the work on it: see [Config.RequestTimeout]
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -45,7 +46,7 @@ func (r *request) Context() context.Context { return r.ctx }
 
 // restartClock gives the request its full time from now on. Earlier contexts of the
 // request end.
-func (r *request) restartClock() { r.limitTime(handlerTimeout) }
+func (r *request) restartClock() { r.limitTime(r.timeout) }
 
 // limitTime is restartClock with another limit.
 func (r *request) limitTime(timeout time.Duration) {
@@ -78,7 +79,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handle(w,
 // line in the access log.
 func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, session *db.KeyHash) {
 	w := &response{ResponseWriter: rw}
-	r := &request{Request: hr, id: requestID(hr), began: time.Now(), session: session}
+	r := &request{Request: hr, id: requestID(hr), began: time.Now(), session: session, timeout: s.requestTimeout}
 	r.restartClock()
 	defer func() { r.cancel() }()
 	s.observer.Begin()

@@ -64,7 +64,7 @@ func TestDecodingTakesTurns(t *testing.T) {
 		var order []int64
 		for _, key := range []int64{1, 1, 2} {
 			go func() {
-				r := &request{Request: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), key: &animalstore.Key{ID: key}}
+				r := &request{Request: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), key: &animalstore.Key{ID: key}, timeout: requestTimeout}
 				done, err := u.waitForDecoder(r)
 				if err != nil {
 					if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != decoderWait {
@@ -75,8 +75,8 @@ func TestDecodingTakesTurns(t *testing.T) {
 				mu.Lock()
 				order = append(order, key)
 				mu.Unlock()
-				if end, ok := r.Context().Deadline(); !ok || time.Until(end) != handlerTimeout {
-					t.Errorf("%v are left for the work, want %v", time.Until(end), handlerTimeout)
+				if end, ok := r.Context().Deadline(); !ok || time.Until(end) != requestTimeout {
+					t.Errorf("%v are left for the work, want %v", time.Until(end), requestTimeout)
 				}
 				time.Sleep(2 * time.Second)
 				done()

@@ -112,11 +112,11 @@ func (u *uploads) process(r *request, header *photo.Header) (*photo.Picture, err
 
 // allowUpload gives the client as long as an upload may take from now on, instead of what
 // other requests have: the body to arrive and the response to be received.
-func allowUpload(w http.ResponseWriter) {
+func allowUpload(w http.ResponseWriter, r *request) {
 	now := time.Now()
 	control := http.NewResponseController(w) // the console passes its deadlines on to the browser's connection
 	control.SetReadDeadline(now.Add(uploadTimeout))
-	control.SetWriteDeadline(now.Add(uploadTimeout + decoderWait + handlerTimeout + partTimeout))
+	control.SetWriteDeadline(now.Add(uploadTimeout + decoderWait + r.timeout + partTimeout))
 }
 
 // readUpload reads a picture into the request's body and checks its header. The
@@ -125,7 +125,7 @@ func readUpload(w http.ResponseWriter, r *request) (*photo.Header, error) {
 	if r.ContentLength > animalstore.MaxUpload {
 		return nil, uploadTooLarge()
 	}
-	allowUpload(w)
+	allowUpload(w, r)
 	began := time.Now()
 	contentType, typeErr := uploadType(r.Header)
 	var body bytes.Buffer

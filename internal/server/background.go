@@ -95,6 +95,7 @@ func (s *Server) startWebhooks() {
 			Networks:  networks,
 			UserAgent: "animalstore/" + s.cfg.Version,
 			TLS:       s.cfg.Hooks.WebhookTLS,
+			Timeout:   s.cfg.Hooks.WebhookTimeout,
 		}),
 		Observer: observer,
 		Log:      s.cfg.Log,

@@ -95,13 +95,17 @@ type Hooks struct {
 	// EventsEvery is how often a server polls for events of other processes. 0 means
 	// 250 ms.
 	EventsEvery time.Duration
+	// RequestTimeout is [api.Config.RequestTimeout].
+	RequestTimeout time.Duration
 	// NoSync is [sqlite.Options.NoSync].
 	NoSync bool
 	// PostgresTimeout is [postgres.Options.Timeout].
 	PostgresTimeout time.Duration
 	// WebhookTLS replaces the system's certificate authorities for webhooks.
+	// WebhookTimeout replaces [db.AttemptTimeout].
 	// CheckWebhookURL replaces the check of a URL's destination when it is saved.
 	WebhookTLS      *tls.Config
+	WebhookTimeout  time.Duration
 	CheckWebhookURL func(ctx context.Context, url string) error
 	// CertificateCheck is how often CertFile and KeyFile are read. 0 means every
 	// second.

@@ -119,6 +119,7 @@ func (s *Server) newHandler() *api.Server {
 		Environment:     s.cfg.Environment,
 		Version:         s.cfg.Version,
 		PhotosLimit:     s.cfg.PhotosLimit,
+		RequestTimeout:  s.cfg.Hooks.RequestTimeout,
 		State:           s.state,
 		Console:         s.newConsole(),
 		Assistant:       s.newAssistant(),

@@ -32,9 +32,7 @@ func FuzzMessage(f *testing.F) {
 		io.WriteString(w, `{"code":"pet_not_found","message":"there is no pet with this id","status":404}`)
 	})
 	f.Fuzz(func(t *testing.T, message, version string) {
-		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
+		r := newRequest()
 		if version != "" {
 			r.Header.Set("Mcp-Protocol-Version", version)
 		}
@@ -74,10 +72,7 @@ func TestNothingForRefusedKeys(t *testing.T) {
 	a := New("1", slog.New(slog.DiscardHandler))
 	allowed := func(string) bool { t.Error("got a list of tools, want none"); return true }
 	for _, message := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "[]", "{"} {
-		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
-		if res := a.Respond(r, []byte(message), func() bool { return false }, nil, allowed); res != nil {
+		if res := a.Respond(newRequest(), []byte(message), func() bool { return false }, nil, allowed); res != nil {
 			t.Errorf("%s: got a response, want none", message)
 		}
 	}
@@ -94,13 +89,17 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// respond returns the body of the response to a message.
-func respond(t *testing.T, a *Assistant, api http.Handler, message string) string {
-	t.Helper()
+func newRequest() *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	body, err := io.ReadAll(a.Respond(r, []byte(message), func() bool { return true }, api, func(string) bool { return true }).Body)
+	return r
+}
+
+// respond returns the body of the response to a message.
+func respond(t *testing.T, a *Assistant, api http.Handler, message string) string {
+	t.Helper()
+	body, err := io.ReadAll(a.Respond(newRequest(), []byte(message), func() bool { return true }, api, func(string) bool { return true }).Body)
 	if err != nil {
 		t.Fatal(err)
 	}

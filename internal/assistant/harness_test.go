@@ -21,6 +21,7 @@ import (
 	"animalstore/internal/photo"
 	"animalstore/internal/photo/phototest"
 	"animalstore/internal/server"
+	"animalstore/internal/testenv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -46,7 +47,8 @@ func start(t *testing.T, change ...func(*server.Config)) *store {
 	cfg := server.Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", Version: "1.2.3",
 		Log: slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
-		Hooks: server.Hooks{Now: s.clock, NoBackground: true, NoSync: true},
+		Timeouts: server.Timeouts{Drain: testenv.Deadline},
+		Hooks:    server.Hooks{Now: s.clock, NoBackground: true, NoSync: true, RequestTimeout: testenv.Deadline},
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -60,6 +62,7 @@ func start(t *testing.T, change ...func(*server.Config)) *store {
 	done := make(chan error)
 	go func() { done <- running.Run(ctx) }()
 	t.Cleanup(func() {
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections() // also those that were never used, which the server waits for
 		stop()
 		if err := <-done; err != nil {
 			t.Errorf("stop the server: %v", err)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"animalstore"
@@ -20,13 +21,15 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// localConfig configures a server on a free port with a new file.
+// localConfig configures a server on a free port with a new file. No timeout ends before a
+// test does.
 func localConfig(t testing.TB) Config {
 	t.Helper()
 	return Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"),
 		Listen:   "127.0.0.1:0",
 		Timeouts: Timeouts{Drain: testenv.Deadline},
+		Hooks:    Hooks{NoSync: true, RequestTimeout: testenv.Deadline},
 	}
 }
 
@@ -70,65 +73,46 @@ func (r *running) wait(t testing.TB) error {
 }
 
 // TestRunFinishesRequests: Run returns after its context has ended, but not before the
-// request in progress has its response.
+// request in progress has its response, unless that takes too long.
 func TestRunFinishesRequests(t *testing.T) {
-	cfg := localConfig(t)
-	inside, finish := make(chan struct{}), make(chan struct{})
-	cfg.Hooks.Middleware = func(http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			close(inside)
-			<-finish
-			io.WriteString(w, "whole")
+	for _, test := range []struct {
+		takes time.Duration // after the end of the context
+		want  string
+		err   error
+	}{
+		{DefaultTimeouts.Drain - time.Second, "whole", nil},
+		{DefaultTimeouts.Drain + time.Second, "", context.DeadlineExceeded},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			inside := make(chan struct{})
+			s, network := runInBubble(t, func(cfg *Config) {
+				cfg.Hooks.Middleware = func(http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						close(inside)
+						select {
+						case <-time.After(test.takes):
+							io.WriteString(w, "whole")
+						case <-r.Context().Done():
+						}
+					})
+				}
+			})
+			client := network.Connect()
+			defer client.Close()
+			io.WriteString(client, "GET / HTTP/1.0\r\n\r\n")
+			<-inside
+			s.stop()
+			response, err := io.ReadAll(client)
+			if _, got, _ := strings.Cut(string(response), "\r\n\r\n"); got != test.want || err != nil {
+				t.Errorf("a request that takes %v: got %q, %v, want %q", test.takes, got, err, test.want)
+			}
+			if err := s.wait(t); !errors.Is(err, test.err) {
+				t.Errorf("got %v, want %v", err, test.err)
+			}
+			if _, err := network.Accept(); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("the listener after Run: got %v, want it closed", err)
+			}
 		})
-	}
-	s := run(t, cfg)
-	got := make(chan string, 1)
-	go func() {
-		res, err := http.Get(s.URL())
-		if err != nil {
-			got <- err.Error()
-			return
-		}
-		defer res.Body.Close()
-		body, err := io.ReadAll(res.Body)
-		got <- fmt.Sprint(string(body), err)
-	}()
-	<-inside
-	s.stop()
-	select {
-	case err := <-s.ended:
-		t.Fatalf("Run returned %v while a request was in progress", err)
-	case <-time.After(50 * time.Millisecond): // a server that doesn't wait ends within this time
-	}
-	close(finish)
-	if got := <-got; got != "whole<nil>" {
-		t.Errorf("got %q, want the whole response", got)
-	}
-	if err := s.wait(t); err != nil {
-		t.Errorf("got %v, want no error", err)
-	}
-	if _, err := net.Dial("tcp", s.Addr().String()); err == nil {
-		t.Error("the port is still open after Run")
-	}
-}
-
-// TestRunCutsOff: a request that takes too long doesn't delay the end.
-func TestRunCutsOff(t *testing.T) {
-	cfg := localConfig(t)
-	cfg.Timeouts = Timeouts{Drain: 20 * time.Millisecond}
-	inside := make(chan struct{})
-	cfg.Hooks.Middleware = func(http.Handler) http.Handler {
-		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			close(inside)
-			<-r.Context().Done()
-		})
-	}
-	s := run(t, cfg)
-	go http.Get(s.URL()) // fails: the connection is cut
-	<-inside
-	s.stop()
-	if err := s.wait(t); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 

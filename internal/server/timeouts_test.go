@@ -18,7 +18,7 @@ import (
 func runInBubble(t *testing.T, change ...func(*Config)) (*running, testenv.Pipes) {
 	t.Helper()
 	cfg, network := localConfig(t), testenv.NewPipes()
-	cfg.Listener, cfg.Timeouts, cfg.Hooks.NoBackground = network, DefaultTimeouts, true
+	cfg.Listener, cfg.Timeouts, cfg.Hooks.NoBackground, cfg.Hooks.RequestTimeout = network, DefaultTimeouts, true, 0
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -42,7 +42,7 @@ func TestUploadsWait(t *testing.T) {
 			testenv.OnlySoak(t, "waits for a minute")
 			t.Parallel()
 			cfg := localConfig(t)
-			cfg.Timeouts, cfg.Hooks.NoBackground = DefaultTimeouts, true
+			cfg.Timeouts, cfg.Hooks.NoBackground, cfg.Hooks.RequestTimeout = DefaultTimeouts, true, 0
 			if http2 {
 				useCertificate(t, &cfg, 1)
 			}

@@ -12,27 +12,6 @@ import (
 	"testing"
 )
 
-// TestTypeScriptBlocks_Slow compiles every example for TypeScript that is printed somewhere, as
-// users of strict TypeScript do.
-func TestTypeScriptBlocks_Slow(t *testing.T) {
-	t.Parallel()
-	buildTypeScript(t)
-	dir := linkedPackage(t)
-	files := writeBlocks(t, dir, ".ts", "js", "ts")
-	compile(t, dir, files...)
-}
-
-// TestPythonBlocks_Slow checks every example for Python that is printed somewhere with pyright,
-// with the package as users install it.
-func TestPythonBlocks_Slow(t *testing.T) {
-	t.Parallel()
-	p := buildPython(t)
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "pyrightconfig.json"), `{"typeCheckingMode": "strict"}`)
-	writeBlocks(t, dir, ".py", "python")
-	mustRun(t, dir, filepath.Join(p.checkers(t), "pyright"), "--pythonpath", p.installed)
-}
-
 // block is an example in a document or on the page of the reference.
 type block struct {
 	document string

@@ -72,12 +72,13 @@ func checkWheel(t *testing.T, wheel string) {
 	}
 }
 
-// TestPythonTypes_Slow checks the sources with ruff and mypy, in a soak with pyright too, and a
-// program that uses the package.
+// TestPythonTypes_Slow checks the sources, and every example for Python that is printed
+// somewhere, with ruff and mypy, and in a soak with pyright too.
 func TestPythonTypes_Slow(t *testing.T) {
 	t.Parallel()
 	p := buildPython(t)
-	bin := p.checkers(t)
+	bin := filepath.Dir(p.python)
+	mustRun(t, pythonDir, "python3", "tools/environment.py", "requirements.txt", "requirements-check.txt")
 	source := filepath.Join(t.TempDir(), "source")
 	if err := os.CopyFS(source, os.DirFS(filepath.Join(p.dir, "source"))); err != nil {
 		t.Fatal(err)
@@ -89,18 +90,17 @@ func TestPythonTypes_Slow(t *testing.T) {
 	}
 	mustRun(t, pythonDir, filepath.Join(bin, "ruff"), "format", "--check", "--no-cache", "--quiet", ".")
 	mustRun(t, source, filepath.Join(bin, "ruff"), "check", "--no-cache", "--quiet", ".")
-	mustRun(t, source, "env", "MYPYPATH=src", filepath.Join(bin, "mypy"), "src", "tests", "tools")
-	if testenv.Soak { // a second opinion
-		// The adapter handles JSON of any type, which pyright's strict mode doesn't allow.
-		mustRun(t, source, filepath.Join(bin, "pyright"), "--pythonpath", p.python, "src", "tests/users.py")
+	examples := filepath.Join(source, "examples")
+	if err := os.Mkdir(examples, 0o700); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// checkers installs the programs that check the sources, and returns their directory.
-func (p pythonPackage) checkers(t *testing.T) string {
-	t.Helper()
-	mustRun(t, pythonDir, "python3", "tools/environment.py", "requirements.txt", "requirements-check.txt")
-	return filepath.Dir(p.python)
+	writeBlocks(t, examples, ".py", "python")
+	mustRun(t, source, "env", "MYPYPATH=src", filepath.Join(bin, "mypy"), "src", "tests", "tools", "examples")
+	if testenv.Soak { // a second opinion
+		mustRun(t, pythonDir, "python3", "tools/environment.py", "requirements.txt", "requirements-check.txt", "requirements-soak.txt")
+		// The adapter handles JSON of any type, which pyright's strict mode doesn't allow.
+		mustRun(t, source, filepath.Join(bin, "pyright"), "--pythonpath", p.python, "src", "tests/users.py", "examples")
+	}
 }
 
 func mustRun(t *testing.T, dir string, argv ...string) {

@@ -10,8 +10,9 @@ import (
 	"animalstore/internal/photo/phototest"
 )
 
-// TestTypeScriptExamples_Slow compiles and runs the examples for TypeScript on the docs page, on
-// a store that contains everything they request.
+// TestTypeScriptExamples_Slow compiles every example for TypeScript that is printed somewhere,
+// as users of strict TypeScript do, and runs those on the docs page, on a store that contains
+// everything they request.
 func TestTypeScriptExamples_Slow(t *testing.T) {
 	t.Parallel()
 	buildTypeScript(t)
@@ -19,7 +20,7 @@ func TestTypeScriptExamples_Slow(t *testing.T) {
 	// The service checks that the host of a webhook exists.
 	examples := strings.ReplaceAll(string(mustRead(t, "../../internal/pages/examples.ts")), "https://example.com", "http://127.0.0.1:9")
 	write(t, filepath.Join(dir, "examples.ts"), examples)
-	compile(t, dir, "examples.ts")
+	compile(t, dir, append(writeBlocks(t, dir, ".ts", "js", "ts"), "examples.ts")...)
 	write(t, filepath.Join(dir, "photo.jpg"), string(phototest.JPEG(phototest.Drawing(40, 30))))
 	write(t, filepath.Join(dir, "run.js"), runExamples)
 	url := startReal(t)

@@ -36,7 +36,10 @@ func TestTypeScriptPackage_Slow(t *testing.T) {
 			t.Errorf("got %q and error %v, want %q", out, err, exampleOutput)
 		}
 	})
-	t.Run("runs the example of its README in Chromium", func(t *testing.T) { runInChromium(t, app, example) })
+	t.Run("runs the example of its README in Chromium", func(t *testing.T) {
+		testenv.OnlySoak(t, "a second runtime")
+		runInChromium(t, app, example)
+	})
 	t.Run("has types", func(t *testing.T) { checkTypes(t, app, example) })
 	t.Run("passes publint", func(t *testing.T) { mustRun(t, app, tool(t, "publint"), "run", "--strict", archive) })
 }

@@ -52,7 +52,7 @@ func (b *bench) profileUnder(w workload, s *server, ops string) (path string) {
 	requests := b.writeRequests(w, s)
 	loaded := make(chan error, 1)
 	go func() {
-		_, err := b.load.turn(b.ctx, w, s, requests, b.burst+2*time.Second)
+		_, err := b.load.turn(b.ctx, w, s, requests, b.burst+b.length(2*time.Second))
 		loaded <- err
 	}()
 	seconds := max(1, int(b.burst.Seconds()))

@@ -40,7 +40,7 @@ var BuildFlags = []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false"}
 // Build builds animalstore in dir, like make build, and returns its path.
 func Build(dir string) (program string, err error) {
 	program = filepath.Join(dir, "animalstore")
-	build := exec.Command("go", "build", "-o", program, "animalstore/cmd/animalstore")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "animalstore/cmd/animalstore")
 	build.Env = append(os.Environ(), BuildFlags...)
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build animalstore: %v\n%s", err, out)

@@ -80,9 +80,10 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestImportMemory_Slow: files of pets in the console don't exhaust the memory, although many
+// TestImportMemory: files of pets in the console don't exhaust the memory, although many
 // arrive at once, some slowly, and each is made to take as much as possible.
-func TestImportMemory_Slow(t *testing.T) {
+func TestImportMemory(t *testing.T) {
+	testenv.OnlySoak(t, "sends 200 large files at once")
 	t.Parallel()
 	const size = 5<<20 - 1000
 	columns := "name,categoryId\n"

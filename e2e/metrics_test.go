@@ -147,8 +147,8 @@ func wantKnown(t *testing.T, known map[string]bool, where, query string) {
 	}
 }
 
-// TestDashboard_Slow: the dashboard is valid JSON and queries metrics that exist.
-func TestDashboard_Slow(t *testing.T) {
+// TestDashboard: the dashboard is valid JSON and queries metrics that exist.
+func TestDashboard(t *testing.T) {
 	t.Parallel()
 	var dashboard struct {
 		Title  string
@@ -179,9 +179,9 @@ func TestDashboard_Slow(t *testing.T) {
 	}
 }
 
-// TestMetricsAreExplained_Slow: the guide names every metric, some by the end of their
+// TestMetricsAreExplained: the guide names every metric, some by the end of their
 // names.
-func TestMetricsAreExplained_Slow(t *testing.T) {
+func TestMetricsAreExplained(t *testing.T) {
 	t.Parallel()
 	guide := string(mustRead(t, "../docs/operations.md"))
 	explained := map[string]bool{}

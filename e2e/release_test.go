@@ -19,23 +19,18 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// dist is a directory with the release for this machine, built from the binary under
+// dist is a directory with the release 1.0.0 for this machine, built from the binary under
 // test.
 var dist = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(filepath.Dir(binary), "dist")
-	return dir, runDist(dir)
+	return dir, runDist("-out", dir, "-binary", binary, "-version", "1.0.0", "-source", "https://git.example/animalstore")
 })
 
-// runDist builds the release 1.0.0.
-func runDist(out string, env ...string) error {
-	return runDistWith([]string{"-out", out, "-binary", binary, "-version", "1.0.0", "-source", "https://git.example/animalstore"}, env...)
-}
-
-// runDistWith runs the release builder.
-func runDistWith(flags []string, env ...string) error {
+// runDist runs the release builder.
+func runDist(flags ...string) error {
 	argv := append([]string{"-C", "../tools", "run", "./dist", "-platform", "linux/" + runtime.GOARCH, "-fast"}, flags...)
 	cmd := exec.Command("go", argv...)
-	cmd.Env = slices.Concat(os.Environ(), testenv.BuildFlags, []string{"SOURCE_DATE_EPOCH=1800000000"}, env)
+	cmd.Env = slices.Concat(os.Environ(), testenv.BuildFlags, []string{"SOURCE_DATE_EPOCH=1800000000"})
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, text)
 	}
@@ -102,55 +97,34 @@ func TestRelease_Slow(t *testing.T) {
 	}
 }
 
-// TestReproducible_Slow builds the release for this machine again, in another time zone and
-// with another directory for temporary files: every file has the same bytes.
-func TestReproducible_Slow(t *testing.T) {
-	t.Parallel()
-	first := filepath.Dir(artifact(t, ".deb"))
-	second := filepath.Join(t.TempDir(), "again")
-	if err := runDist(second, "TZ=Asia/Kolkata", "LC_ALL=C", "TMPDIR="+t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
-	if n := wantSameFiles(t, first, second); n < 6 { // .deb, .rpm, image, archive, SBOM, checksums
-		t.Errorf("the release has %d files, want all", n)
-	}
-}
-
-// TestReproducibleForAllPlatforms runs "make dist" in two clones and compares all
-// files.
-func TestReproducibleForAllPlatforms(t *testing.T) {
+// TestReproducible runs "make dist" in two clones, in different time zones and with different
+// directories for temporary files: every file has the same bytes.
+func TestReproducible(t *testing.T) {
 	testenv.OnlySoak(t, "compiles for six platforms")
 	var outs []string
-	for _, name := range []string{"one", "another"} {
-		clone := filepath.Join(t.TempDir(), name)
+	for _, zone := range []string{"UTC", "Asia/Kolkata"} {
+		clone := filepath.Join(t.TempDir(), filepath.Base(zone))
 		for _, argv := range [][]string{
 			{"git", "-c", "safe.directory=*", "clone", "--quiet", "--no-hardlinks", "..", clone},
 			{"make", "--no-print-directory", "-C", clone, "dist"},
 		} {
-			if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			cmd := exec.Command(argv[0], argv[1:]...)
+			cmd.Env = append(os.Environ(), "TZ="+zone, "LC_ALL=C", "TMPDIR="+t.TempDir())
+			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v\n%s", argv, err, out)
 			}
 		}
 		outs = append(outs, filepath.Join(clone, "dist"))
 	}
-	if n := wantSameFiles(t, outs[0], outs[1]); n < 14 {
-		t.Errorf("the release has %d files, want six archives, and four packages and two images for Linux", n)
-	}
-}
-
-// wantSameFiles compares the files of two directories, and returns how many there are.
-func wantSameFiles(t *testing.T, one, another string) int {
-	t.Helper()
-	files, others := list(t, one), list(t, another)
-	if strings.Join(files, "\n") != strings.Join(others, "\n") {
-		t.Fatalf("one release has the files %q, the other %q", files, others)
+	files := list(t, outs[0])
+	if others := list(t, outs[1]); len(files) < 14 || !slices.Equal(files, others) {
+		t.Fatalf("got the files %q and %q, want the same six archives, and four packages and two images for Linux", files, others)
 	}
 	for _, name := range files {
-		if !bytes.Equal(mustRead(t, filepath.Join(one, name)), mustRead(t, filepath.Join(another, name))) {
+		if !bytes.Equal(mustRead(t, filepath.Join(outs[0], name)), mustRead(t, filepath.Join(outs[1], name))) {
 			t.Errorf("%s isn't the same when it is built again", name)
 		}
 	}
-	return len(files)
 }
 
 // list returns the names of a directory's files, in order.

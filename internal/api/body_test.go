@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +13,7 @@ import (
 	"animalstore/internal/api"
 )
 
-// TestAddPet is what a body may look like.
+// TestAddPet is what a body may look like. Package strictjson has more of that.
 func TestAddPet(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -24,14 +23,8 @@ func TestAddPet(t *testing.T) {
 	}{
 		{"the required fields", `{"name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
 		{"sold", `{"name":"Rex","categoryId":7,"status":"sold"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
-		{"white space around", " \t\r\n{ \"name\" : \"Rex\" , \"categoryId\" : 7 } \n", `"name":"Rex","categoryId":7,"status":"available"`},
-		{"a sent id is ignored", `{"id":999,"name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
 		{"unknown fields are ignored", `{"name":"Rex","tags":[{"a":null}],"categoryId":7,"":0}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"other capitals are unknown fields", `{"name":"Rex","NAME":1,"Status":null,"categoryId":7,"categoryid":"x"}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"an escaped field name", `{"n\u0061me":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"a name of one space and a letter, kept as sent", `{"name":" x ","categoryId":7}`, `"name":" x ","categoryId":7,"status":"available"`},
 		{"a name with escapes", `{"name":"\"\\\/\b\f\n\r\t\u0001","categoryId":7}`, `"name":"\"\\/\b\f\n\r\t\u0001","categoryId":7,"status":"available"`},
-		{"a name with a surrogate pair", `{"name":"\ud83d\ude00","categoryId":7}`, `"name":"😀","categoryId":7,"status":"available"`},
 		{"a name of a replacement character", `{"name":"�","categoryId":7}`, `"name":"�","categoryId":7,"status":"available"`},
 		{"a name not normalised", "{\"name\":\"e\u0301\",\"categoryId\":7}", "\"name\":\"e\u0301\",\"categoryId\":7,\"status\":\"available\""},
 		{"HTML in a name", `{"name":"<b>&amp;</b>","categoryId":7}`, `"name":"<b>&amp;</b>","categoryId":7,"status":"available"`},
@@ -55,7 +48,8 @@ func TestAddPet(t *testing.T) {
 	}
 }
 
-// TestRefusedBody: a body that isn't a valid pet is refused, and nothing is stored.
+// TestRefusedBody: a body that isn't a valid pet is refused, and nothing is stored. Package
+// strictjson and the validation of pets have more reasons.
 func TestRefusedBody(t *testing.T) {
 	t.Parallel()
 	const malformed, invalid = animalstore.MalformedJSON, animalstore.ValidationFailed
@@ -65,41 +59,19 @@ func TestRefusedBody(t *testing.T) {
 		field      string
 	}{
 		{"nothing", "", malformed, ""},
-		{"null", `null`, malformed, ""},
-		{"an array", `[{"name":"Rex","categoryId":7}]`, malformed, ""},
-		{"cut off", `{"name":"Rex","categoryId":7`, malformed, ""},
-		{"a second object", `{"name":"Rex","categoryId":7}{}`, malformed, ""},
 		{"a trailing comma", `{"name":"Rex","categoryId":7,}`, malformed, ""},
 		{"a byte order mark", "\xef\xbb\xbf" + `{"name":"Rex","categoryId":7}`, malformed, ""},
 		{"invalid UTF-8 in a value", "{\"name\":\"R\xffx\",\"categoryId\":7}", malformed, ""},
-		{"invalid UTF-8 in an unknown field", "{\"name\":\"Rex\",\"categoryId\":7,\"x\":\"\xc0\x80\"}", malformed, ""},
 		{"a lone high surrogate", `{"name":"\ud83d","categoryId":7}`, malformed, ""},
 		{"a raw control character", "{\"name\":\"a\nb\",\"categoryId\":7}", malformed, ""},
-		{"a name given twice", `{"name":"Rex","name":"Rex","categoryId":7}`, malformed, ""},
-		{"an unknown field given twice", `{"name":"Rex","categoryId":7,"x":1,"x":1}`, malformed, ""},
 		{"a field given twice, once escaped", `{"name":"Rex","categoryId":7,"n\u0061me":"Rex"}`, malformed, ""},
 		{"a field given twice at depth", `{"name":"Rex","categoryId":7,"x":[{"y":{"z":1,"z":1}}]}`, malformed, ""},
 		{"deep nesting", `{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `}`, malformed, ""},
 		{"too many fields", `{"name":"Rex","categoryId":7,"x":[{}` + strings.Repeat(`,{"y":1}`, 998) + `]}`, malformed, ""},
 
-		{"an empty object", `{}`, invalid, "name"},
-		{"no name", `{"categoryId":7}`, invalid, "name"},
-		{"no categoryId", `{"name":"Rex"}`, invalid, "categoryId"},
-		{"Name for name", `{"Name":"Rex","categoryId":7}`, invalid, "name"},
-		{"an empty name", `{"name":"","categoryId":7}`, invalid, "name"},
-		{"a name of spaces", `{"name":"   ","categoryId":7}`, invalid, "name"},
-		{"a name of white space from all over", "{\"name\":\"\u0085\u00a0\u1680\u2003\u2028\u2029\u202f\u205f\u3000\",\"categoryId\":7}", invalid, "name"},
-		{"a NUL in a name", `{"name":"a\u0000b","categoryId":7}`, invalid, "name"},
 		{"1025 code points of four bytes", `{"name":"` + strings.Repeat("😀", 1025) + `","categoryId":7}`, invalid, "name"},
-		{"null for a name", `{"name":null,"categoryId":7}`, invalid, "name"},
-		{"a number for a name", `{"name":1,"categoryId":7}`, invalid, "name"},
 		{"null for a category", `{"name":"Rex","categoryId":null}`, invalid, "categoryId"},
-		{"text for a category", `{"name":"Rex","categoryId":"1"}`, invalid, "categoryId"},
-		{"true for a category", `{"name":"Rex","categoryId":true}`, invalid, "categoryId"},
-		{"null for a status", `{"name":"Rex","categoryId":7,"status":null}`, invalid, "status"},
-		{"a number for a status", `{"name":"Rex","categoryId":7,"status":1}`, invalid, "status"},
 		{"an unknown status", `{"name":"Rex","categoryId":7,"status":"lost"}`, invalid, "status"},
-		{"a status in capitals", `{"name":"Rex","categoryId":7,"status":"Available"}`, invalid, "status"},
 	}
 	s := start(t)
 	for _, test := range tests {
@@ -111,33 +83,6 @@ func TestRefusedBody(t *testing.T) {
 	}
 	if got := s.do(t, call{path: "/v1/pets"}); string(got.body) != "[]\n" {
 		t.Errorf("after refusals alone: got %v, want an empty store", got)
-	}
-}
-
-// TestNumbers is how an integer may be written.
-func TestNumbers(t *testing.T) {
-	s := start(t)
-	tests := []struct{ number, want string }{ // "" is refused
-		{"-0.0e5", "0"}, {"1.0", "1"}, {"1E+2", "100"}, {"1000e-3", "1"}, {"1." + strings.Repeat("0", 5000), "1"},
-		{"9007199254740993", "9007199254740993"}, // a float would make it …992
-		{"9223372036854775807", "9223372036854775807"},
-		{"-92233720368547758080e-1", "-9223372036854775808"},
-		{"9223372036854775808", ""}, {"-9223372036854775809", ""}, {"18446744073709551617", ""}, {"1e999999999999999999999", ""},
-		{"0.5", ""}, {"123.000e-1", ""}, {"9223372036854775807.5", ""}, {"1.0000000000000000000001", ""},
-	}
-	for _, test := range tests {
-		t.Run(fmt.Sprintf("%.40s", test.number), func(t *testing.T) {
-			c := call{method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":` + test.number + `}`, bad: true}
-			got := s.do(t, c)
-			if test.want == "" {
-				got.want(t, http.StatusBadRequest, animalstore.ValidationFailed)
-				return
-			}
-			got.want(t, http.StatusCreated, "")
-			if want := `"categoryId":` + test.want + `,`; !strings.Contains(string(got.body), want) {
-				t.Errorf("got %s, want %s in it", got.body, want)
-			}
-		})
 	}
 }
 
@@ -154,15 +99,12 @@ func TestMediaType(t *testing.T) {
 		{"JSON", http.Header{header: {"application/json"}}, 201},
 		{"JSON with a charset", http.Header{header: {"application/json; charset=utf-8"}}, 201},
 		{"JSON with another parameter", http.Header{header: {"application/json; v=1"}}, 201},
-		{"plain text", http.Header{header: {"text/plain"}}, 415},
-		{"a suffix", http.Header{header: {"application/vnd.pet+json"}}, 415},
 		{"a merge patch", http.Header{header: {"application/merge-patch+json"}}, 415},
 		{"nonsense", http.Header{header: {";;;"}}, 415},
 		{"a broken parameter", http.Header{header: {"application/json; charset"}}, 415},
 		{"two in a line", http.Header{header: {"application/json, text/plain"}}, 415},
 		{"two lines", http.Header{header: {"application/json", "text/plain"}}, 415},
 		{"identity", http.Header{coding: {"identity"}}, 201},
-		{"gzip", http.Header{coding: {"gzip"}}, 415},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -47,9 +47,10 @@ func FuzzPetEncoder(f *testing.F) {
 	})
 }
 
-// TestPetEncoderCharacters encodes every Unicode character.
+// TestPetEncoderCharacters encodes every Unicode character that takes up to three bytes, and
+// some that take four.
 func TestPetEncoderCharacters(t *testing.T) {
-	for r := rune(0); r <= 0x10ffff; r += 64 {
+	for r := rune(0); r <= 0x10fff; r += 64 {
 		var name []rune
 		for i := range rune(64) {
 			name = append(name, r+i)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/keys"
@@ -18,20 +17,12 @@ const (
 	challengeInvalid = `Bearer realm="animalstore", error="invalid_token"`
 )
 
-// TestCredential is every way to send a key, right or wrong.
+// TestCredential is every way to send a key, right or wrong. The states of keys are in
+// keyStates.
 func TestCredential(t *testing.T) {
 	s := start(t)
 	good := s.owner
 	foreign, _ := s.makeKey(t, "a-secret-made-elsewhere/20+")
-	expired, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now()) })
-	expiring, _ := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) {
-		k.ExpiresAt = animalstore.At(s.clock.Now().Add(time.Millisecond))
-	})
-	revoked, id := s.makeKey(t, keys.Mint(s.env))
-	if _, err := s.revoke(t, id); err != nil {
-		t.Fatal(err)
-	}
-	staging, _ := s.makeKey(t, keys.Mint(animalstore.Staging), func(k *animalstore.NewKey) { k.Environment = animalstore.Staging })
 	stagingForeign, _ := s.makeKey(t, "another-secret-made-elsewhere", func(k *animalstore.NewKey) { k.Environment = animalstore.Staging })
 	lastChanged := good[:len(good)-1] + string("01"[btoi(good[len(good)-1] == '0')])
 
@@ -46,7 +37,6 @@ func TestCredential(t *testing.T) {
 		{"several spaces between", []string{"Bearer    " + good}, ""},
 		{"spaces around", []string{"  Bearer " + good + "  "}, ""},
 		{"made elsewhere", []string{"Bearer " + foreign}, ""},
-		{"a millisecond before its end", []string{"Bearer " + expiring}, ""},
 
 		{"no header", nil, missing},
 		{"the scheme alone", []string{"Bearer"}, missing},
@@ -54,14 +44,9 @@ func TestCredential(t *testing.T) {
 		{"Basic", []string{"Basic " + good}, missing},
 		{"a tab between", []string{"Bearer\t" + good}, missing},
 
-		{"unknown", []string{"Bearer " + keys.Mint(s.env)}, invalid},
-		{"revoked", []string{"Bearer " + revoked}, invalid},
-		{"expired this instant", []string{"Bearer " + expired}, invalid},
-		{"of the other deployment", []string{"Bearer " + staging}, invalid},
 		{"made elsewhere for the other deployment", []string{"Bearer " + stagingForeign}, invalid},
 		{"a wrong checksum", []string{"Bearer " + lastChanged}, invalid},
 		{"cut off", []string{"Bearer " + good[:len(good)-1]}, invalid},
-		{"in lower case", []string{"Bearer " + strings.ToLower(good)}, invalid},
 		{"a second word", []string{"Bearer " + good + " x"}, invalid},
 		{"twice in one header", []string{"Bearer " + good + ", Bearer " + good}, invalid},
 		{"two headers", []string{"Bearer " + good, "Bearer " + good}, invalid},

@@ -152,6 +152,8 @@ func TestRetryOutOfTime(t *testing.T) {
 // other errors it continues all the same.
 func TestRetryFailsLater(t *testing.T) {
 	s := start(t)
+	webhook := s.addWebhook(t)
+	s.addFailedPings(t, webhook.ID, db.MaxRetried+1)
 	for _, test := range []struct {
 		err    error
 		status int
@@ -162,8 +164,6 @@ func TestRetryFailsLater(t *testing.T) {
 		{fmt.Errorf("insert: %w", db.ErrFull), http.StatusServiceUnavailable, animalstore.StorageFull},
 		{errors.New(secretDetail), http.StatusInternalServerError, animalstore.InternalError},
 	} {
-		webhook := s.addWebhook(t)
-		s.addFailedPings(t, webhook.ID, db.MaxRetried+1)
 		steps := 0 // transactions: the second fails
 		s.db.arm("RetryDeliveries", func(context.Context) error {
 			if steps++; steps == 2 {

@@ -292,13 +292,9 @@ func TestEventsWait(t *testing.T) {
 	}
 
 	s.do(t, call{method: "POST", path: "/v1/pets", body: `{"name":"Mia","categoryId":7}`}).want(t, 201, "")
-	began := time.Now()
-	short := readEventPage(t, s.do(t, call{path: strings.Replace(page.next, "wait=30", "wait=1", 1)}))
-	if took := time.Since(began); len(short.events) != 0 || took < time.Second {
-		t.Errorf("got %q after %v, want nothing after a second", typesOf(short.events), took)
-	}
-	if strings.Replace(short.next, "wait=1", "wait=30", 1) == page.next {
-		t.Errorf("got the link %s again, want one behind the event that doesn't match", short.next)
+	short := readEventPage(t, s.do(t, call{path: strings.Replace(page.next, "wait=30", "wait=0", 1)}))
+	if len(short.events) != 0 || strings.Replace(short.next, "wait=0", "wait=30", 1) == page.next {
+		t.Errorf("got %q and the link %s, want nothing and a link behind the event that doesn't match", typesOf(short.events), short.next)
 	}
 }
 

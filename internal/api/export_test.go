@@ -40,5 +40,11 @@ func Operations() []Operation {
 // InventoriesWaiting is how many requests wait for their turn to count.
 func (s *Server) InventoriesWaiting() int { return s.inventories.slot.Waiting() }
 
+// UseUp makes all requests without a valid key that an address may make in a minute.
+func (s *Server) UseUp(addr netip.Addr) {
+	for s.anonymous.Take(addr).Allowed {
+	}
+}
+
 // ClientAddr is the address a request comes from.
 func (s *Server) ClientAddr(r *http.Request) netip.Addr { return s.clientAddr(r) }

@@ -11,7 +11,6 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
-	"animalstore/internal/keys"
 	"animalstore/internal/testenv"
 )
 
@@ -46,8 +45,7 @@ func TestFailuresOfADatabase(t *testing.T) {
 }
 
 // TestFailuresAreSaved: a failure is on its way to the database within a second of its
-// response, and no request waits while the database hangs. Every server reads it there:
-// TestFailuresOfAFleet_Slow.
+// response, and no request waits while the database hangs.
 func TestFailuresAreSaved(t *testing.T) {
 	s := start(t).inProcess()
 	s.do(t, call{path: "/v1/limits"}) // reads the key outside the bubble
@@ -109,7 +107,7 @@ func TestFailuresAreSaved(t *testing.T) {
 func TestFailureFlood(t *testing.T) {
 	s := start(t).inProcess()
 	flooder, id := s.planKey(t, animalstore.PlanFree)
-	requests := testenv.Count(2_000, 100_000)
+	requests := testenv.Count(500, 100_000)
 	const seconds = 5
 	refused := 0
 	for second := range seconds {
@@ -143,48 +141,5 @@ func TestFailureFlood(t *testing.T) {
 		if n > seconds {
 			t.Errorf("got %d failures with %s in %d seconds, want at most one a second", n, code, seconds)
 		}
-	}
-}
-
-// TestNewestFailures: of a key that fails all day, the newest 1,000 failures are kept.
-func TestNewestFailures(t *testing.T) {
-	s := start(t).inProcess()
-	const kept, more = 1000, 5
-	for n := range kept + more {
-		s.clock.advance(time.Second)
-		if _, err := s.unchecked().send(t.Context(), with(call{path: "/v1/pets/9"}, "X-Request-Id", fmt.Sprint("r", n))); err != nil {
-			t.Fatal(err)
-		}
-		if n%500 == 0 {
-			if err := s.handler.SaveFailures(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := s.handler.SaveFailures(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	all, err := s.db.Failures(t.Context(), db.FailureQuery{Limit: 2 * kept})
-	if err != nil || len(all) != kept || all[0].RequestID != fmt.Sprint("r", kept+more-1) || all[kept-1].RequestID != fmt.Sprint("r", more) {
-		t.Errorf("got %d failures, %v, want the newest %d", len(all), err, kept)
-	}
-}
-
-// TestFailuresOfManyKeys: a server stores 1,000 failures a second, and counts the others.
-func TestFailuresOfManyKeys(t *testing.T) {
-	s := start(t).inProcess()
-	const stored = 1000
-	for range stored + 1 {
-		secret, _ := s.makeKey(t, keys.Mint(s.env))
-		if _, err := s.unchecked().send(t.Context(), call{path: "/v1/nothing", key: secret}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.handler.SaveFailures(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	all, err := s.db.Failures(t.Context(), db.FailureQuery{Limit: 2 * stored})
-	if lost := s.handler.Stats().LostFailures; err != nil || len(all) != stored || lost != 1 {
-		t.Errorf("got %d failures stored and %d lost, %v, want %d and 1", len(all), lost, err, stored)
 	}
 }

@@ -41,7 +41,8 @@ func (f *faultyDB) called() map[string]int {
 	return calls
 }
 
-func (f *faultyDB) hit(ctx context.Context, method string) error {
+// fail counts a call and returns the error of an armed fault.
+func (f *faultyDB) fail(ctx context.Context, method string) error {
 	f.mu.Lock()
 	do := f.faults[method]
 	if f.calls == nil {
@@ -57,179 +58,129 @@ func (f *faultyDB) hit(ctx context.Context, method string) error {
 	return do(ctx)
 }
 
-func (f *faultyDB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Idempotency) (pet animalstore.Pet, replayed bool, err error) {
-	if err = f.hit(ctx, "CreatePet"); err != nil {
-		return
+// hit does the work of a method with one result, unless a fault is armed.
+func hit[T any](ctx context.Context, f *faultyDB, method string, work func() (T, error)) (result T, err error) {
+	if err := f.fail(ctx, method); err != nil {
+		return result, err
 	}
-	return f.DB.CreatePet(ctx, p, once)
+	return work()
 }
 
-func (f *faultyDB) CreatePets(ctx context.Context, pets []animalstore.NewPet, once *db.Idempotency) (created []animalstore.Pet, replayed bool, err error) {
-	if err = f.hit(ctx, "CreatePets"); err != nil {
-		return
+// hit2 is hit for two results.
+func hit2[T, U any](ctx context.Context, f *faultyDB, method string, work func() (T, U, error)) (first T, second U, err error) {
+	if err := f.fail(ctx, method); err != nil {
+		return first, second, err
 	}
-	return f.DB.CreatePets(ctx, pets, once)
+	return work()
 }
 
-func (f *faultyDB) Pet(ctx context.Context, id int64) (pet animalstore.Pet, err error) {
-	if err = f.hit(ctx, "Pet"); err != nil {
-		return
-	}
-	return f.DB.Pet(ctx, id)
+func (f *faultyDB) CreatePet(ctx context.Context, p animalstore.NewPet, once *db.Idempotency) (animalstore.Pet, bool, error) {
+	return hit2(ctx, f, "CreatePet", func() (animalstore.Pet, bool, error) { return f.DB.CreatePet(ctx, p, once) })
 }
 
-func (f *faultyDB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (pet animalstore.Pet, err error) {
-	if err = f.hit(ctx, "UpdatePet"); err != nil {
-		return
-	}
-	return f.DB.UpdatePet(ctx, id, change)
+func (f *faultyDB) CreatePets(ctx context.Context, pets []animalstore.NewPet, once *db.Idempotency) ([]animalstore.Pet, bool, error) {
+	return hit2(ctx, f, "CreatePets", func() ([]animalstore.Pet, bool, error) { return f.DB.CreatePets(ctx, pets, once) })
+}
+
+func (f *faultyDB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
+	return hit(ctx, f, "Pet", func() (animalstore.Pet, error) { return f.DB.Pet(ctx, id) })
+}
+
+func (f *faultyDB) UpdatePet(ctx context.Context, id int64, change func(*animalstore.Pet, bool) error) (animalstore.Pet, error) {
+	return hit(ctx, f, "UpdatePet", func() (animalstore.Pet, error) { return f.DB.UpdatePet(ctx, id, change) })
 }
 
 func (f *faultyDB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pet, bool) error) error {
-	if err := f.hit(ctx, "DeletePet"); err != nil {
+	if err := f.fail(ctx, "DeletePet"); err != nil {
 		return err
 	}
 	return f.DB.DeletePet(ctx, id, check)
 }
 
-func (f *faultyDB) Pets(ctx context.Context, q db.PetQuery) (pets []animalstore.Pet, err error) {
-	if err = f.hit(ctx, "Pets"); err != nil {
-		return
-	}
-	return f.DB.Pets(ctx, q)
+func (f *faultyDB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
+	return hit(ctx, f, "Pets", func() ([]animalstore.Pet, error) { return f.DB.Pets(ctx, q) })
 }
 
-func (f *faultyDB) PetsByName(ctx context.Context, q db.NameQuery) (pets []animalstore.Pet, next *db.NamePosition, err error) {
-	if err = f.hit(ctx, "PetsByName"); err != nil {
-		return
-	}
-	return f.DB.PetsByName(ctx, q)
+func (f *faultyDB) PetsByName(ctx context.Context, q db.NameQuery) ([]animalstore.Pet, *db.NamePosition, error) {
+	return hit2(ctx, f, "PetsByName", func() ([]animalstore.Pet, *db.NamePosition, error) { return f.DB.PetsByName(ctx, q) })
 }
 
 func (f *faultyDB) AddFailures(ctx context.Context, failures []animalstore.Failure, limits db.FailureLimits) error {
-	if err := f.hit(ctx, "AddFailures"); err != nil {
+	if err := f.fail(ctx, "AddFailures"); err != nil {
 		return err
 	}
 	return f.DB.AddFailures(ctx, failures, limits)
 }
 
-func (f *faultyDB) Failures(ctx context.Context, q db.FailureQuery) (failures []animalstore.Failure, err error) {
-	if err = f.hit(ctx, "Failures"); err != nil {
-		return
-	}
-	return f.DB.Failures(ctx, q)
+func (f *faultyDB) Failures(ctx context.Context, q db.FailureQuery) ([]animalstore.Failure, error) {
+	return hit(ctx, f, "Failures", func() ([]animalstore.Failure, error) { return f.DB.Failures(ctx, q) })
 }
 
-func (f *faultyDB) CountPets(ctx context.Context, categoryID *int64) (counted animalstore.Inventory, err error) {
-	if err = f.hit(ctx, "CountPets"); err != nil {
-		return
-	}
-	return f.DB.CountPets(ctx, categoryID)
+func (f *faultyDB) CountPets(ctx context.Context, categoryID *int64) (animalstore.Inventory, error) {
+	return hit(ctx, f, "CountPets", func() (animalstore.Inventory, error) { return f.DB.CountPets(ctx, categoryID) })
 }
 
-func (f *faultyDB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, once *db.Idempotency) (photo animalstore.Photo, replayed bool, err error) {
-	if err = f.hit(ctx, "AddPhoto"); err != nil {
-		return
-	}
-	return f.DB.AddPhoto(ctx, p, limit, once)
+func (f *faultyDB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, once *db.Idempotency) (animalstore.Photo, bool, error) {
+	return hit2(ctx, f, "AddPhoto", func() (animalstore.Photo, bool, error) { return f.DB.AddPhoto(ctx, p, limit, once) })
 }
 
-func (f *faultyDB) Photo(ctx context.Context, id int64) (photo animalstore.Photo, err error) {
-	if err = f.hit(ctx, "Photo"); err != nil {
-		return
-	}
-	return f.DB.Photo(ctx, id)
+func (f *faultyDB) Photo(ctx context.Context, id int64) (animalstore.Photo, error) {
+	return hit(ctx, f, "Photo", func() (animalstore.Photo, error) { return f.DB.Photo(ctx, id) })
 }
 
-func (f *faultyDB) Photos(ctx context.Context, q db.PhotoQuery) (photos []animalstore.Photo, err error) {
-	if err = f.hit(ctx, "Photos"); err != nil {
-		return
-	}
-	return f.DB.Photos(ctx, q)
+func (f *faultyDB) Photos(ctx context.Context, q db.PhotoQuery) ([]animalstore.Photo, error) {
+	return hit(ctx, f, "Photos", func() ([]animalstore.Photo, error) { return f.DB.Photos(ctx, q) })
 }
 
 func (f *faultyDB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.Photo) error) error {
-	if err := f.hit(ctx, "DeletePhoto"); err != nil {
+	if err := f.fail(ctx, "DeletePhoto"); err != nil {
 		return err
 	}
 	return f.DB.DeletePhoto(ctx, id, check)
 }
 
-func (f *faultyDB) Image(ctx context.Context, id int64, kind db.ImageKind) (image db.Image, err error) {
-	if err = f.hit(ctx, "Image"); err != nil {
-		return
-	}
-	return f.DB.Image(ctx, id, kind)
+func (f *faultyDB) Image(ctx context.Context, id int64, kind db.ImageKind) (db.Image, error) {
+	return hit(ctx, f, "Image", func() (db.Image, error) { return f.DB.Image(ctx, id, kind) })
 }
 
-func (f *faultyDB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string, err error) {
-	if err = f.hit(ctx, "KeyNames"); err != nil {
-		return
-	}
-	return f.DB.KeyNames(ctx, ids)
+func (f *faultyDB) KeyNames(ctx context.Context, ids []int64) (map[int64]string, error) {
+	return hit(ctx, f, "KeyNames", func() (map[int64]string, error) { return f.DB.KeyNames(ctx, ids) })
 }
 
-func (f *faultyDB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) (data []byte, err error) {
-	if err = f.hit(ctx, "ImagePart"); err != nil {
-		return
-	}
-	return f.DB.ImagePart(ctx, id, kind, part)
+func (f *faultyDB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) ([]byte, error) {
+	return hit(ctx, f, "ImagePart", func() ([]byte, error) { return f.DB.ImagePart(ctx, id, kind, part) })
 }
 
-func (f *faultyDB) PlaceOrder(ctx context.Context, in animalstore.NewOrder, at animalstore.Time, once *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
-	if err = f.hit(ctx, "PlaceOrder"); err != nil {
-		return
-	}
-	return f.DB.PlaceOrder(ctx, in, at, once)
+func (f *faultyDB) PlaceOrder(ctx context.Context, in animalstore.NewOrder, at animalstore.Time, once *db.Idempotency) (animalstore.Order, bool, error) {
+	return hit2(ctx, f, "PlaceOrder", func() (animalstore.Order, bool, error) { return f.DB.PlaceOrder(ctx, in, at, once) })
 }
 
-func (f *faultyDB) Order(ctx context.Context, id int64) (order animalstore.Order, err error) {
-	if err = f.hit(ctx, "Order"); err != nil {
-		return
-	}
-	return f.DB.Order(ctx, id)
+func (f *faultyDB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
+	return hit(ctx, f, "Order", func() (animalstore.Order, error) { return f.DB.Order(ctx, id) })
 }
 
-func (f *faultyDB) Orders(ctx context.Context, q db.OrderQuery) (orders []animalstore.Order, err error) {
-	if err = f.hit(ctx, "Orders"); err != nil {
-		return
-	}
-	return f.DB.Orders(ctx, q)
+func (f *faultyDB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
+	return hit(ctx, f, "Orders", func() ([]animalstore.Order, error) { return f.DB.Orders(ctx, q) })
 }
 
-func (f *faultyDB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (order animalstore.Order, err error) {
-	if err = f.hit(ctx, "UpdateOrder"); err != nil {
-		return
-	}
-	return f.DB.UpdateOrder(ctx, id, change)
+func (f *faultyDB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
+	return hit(ctx, f, "UpdateOrder", func() (animalstore.Order, error) { return f.DB.UpdateOrder(ctx, id, change) })
 }
 
-func (f *faultyDB) Category(ctx context.Context, id int64) (category animalstore.Category, err error) {
-	if err = f.hit(ctx, "Category"); err != nil {
-		return
-	}
-	return f.DB.Category(ctx, id)
+func (f *faultyDB) Category(ctx context.Context, id int64) (animalstore.Category, error) {
+	return hit(ctx, f, "Category", func() (animalstore.Category, error) { return f.DB.Category(ctx, id) })
 }
 
-func (f *faultyDB) Categories(ctx context.Context, q db.CategoryQuery) (categories []animalstore.Category, err error) {
-	if err = f.hit(ctx, "Categories"); err != nil {
-		return
-	}
-	return f.DB.Categories(ctx, q)
+func (f *faultyDB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.Category, error) {
+	return hit(ctx, f, "Categories", func() ([]animalstore.Category, error) { return f.DB.Categories(ctx, q) })
 }
 
-func (f *faultyDB) PutCategory(ctx context.Context, c animalstore.Category, check func(*animalstore.Category) error) (created bool, err error) {
-	if err = f.hit(ctx, "PutCategory"); err != nil {
-		return
-	}
-	return f.DB.PutCategory(ctx, c, check)
+func (f *faultyDB) PutCategory(ctx context.Context, c animalstore.Category, check func(*animalstore.Category) error) (bool, error) {
+	return hit(ctx, f, "PutCategory", func() (bool, error) { return f.DB.PutCategory(ctx, c, check) })
 }
 
-func (f *faultyDB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (key animalstore.Key, err error) {
-	if err = f.hit(ctx, "CreateKey"); err != nil {
-		return
-	}
-	return f.DB.CreateKey(ctx, k, hash, at)
+func (f *faultyDB) CreateKey(ctx context.Context, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
+	return hit(ctx, f, "CreateKey", func() (animalstore.Key, error) { return f.DB.CreateKey(ctx, k, hash, at) })
 }
 
 // KeysVersion is read in the background, so it isn't counted. It fails while KeyByHash does.
@@ -243,163 +194,103 @@ func (f *faultyDB) KeysVersion(ctx context.Context) (version string, err error) 
 	return f.DB.KeysVersion(ctx)
 }
 
-func (f *faultyDB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	if err = f.hit(ctx, "KeyByHash"); err != nil {
-		return
-	}
-	return f.DB.KeyByHash(ctx, hash)
+func (f *faultyDB) KeyByHash(ctx context.Context, hash db.KeyHash) (animalstore.Key, bool, error) {
+	return hit2(ctx, f, "KeyByHash", func() (animalstore.Key, bool, error) { return f.DB.KeyByHash(ctx, hash) })
 }
 
-func (f *faultyDB) Key(ctx context.Context, id int64) (key animalstore.Key, err error) {
-	if err = f.hit(ctx, "Key"); err != nil {
-		return
-	}
-	return f.DB.Key(ctx, id)
+func (f *faultyDB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
+	return hit(ctx, f, "Key", func() (animalstore.Key, error) { return f.DB.Key(ctx, id) })
 }
 
-func (f *faultyDB) Keys(ctx context.Context, q db.KeyQuery) (keys []animalstore.Key, err error) {
-	if err = f.hit(ctx, "Keys"); err != nil {
-		return
-	}
-	return f.DB.Keys(ctx, q)
+func (f *faultyDB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
+	return hit(ctx, f, "Keys", func() ([]animalstore.Key, error) { return f.DB.Keys(ctx, q) })
 }
 
-func (f *faultyDB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (key animalstore.Key, err error) {
-	if err = f.hit(ctx, "UpdateKey"); err != nil {
-		return
-	}
-	return f.DB.UpdateKey(ctx, id, at, change)
+func (f *faultyDB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
+	return hit(ctx, f, "UpdateKey", func() (animalstore.Key, error) { return f.DB.UpdateKey(ctx, id, at, change) })
 }
 
-func (f *faultyDB) RotateKey(ctx context.Context, id int64, r db.KeyRotation, check func(*animalstore.Key) error) (key animalstore.Key, err error) {
-	if err = f.hit(ctx, "RotateKey"); err != nil {
-		return
-	}
-	return f.DB.RotateKey(ctx, id, r, check)
+func (f *faultyDB) RotateKey(ctx context.Context, id int64, r db.KeyRotation, check func(*animalstore.Key) error) (animalstore.Key, error) {
+	return hit(ctx, f, "RotateKey", func() (animalstore.Key, error) { return f.DB.RotateKey(ctx, id, r, check) })
 }
 
 func (f *faultyDB) SaveUsage(ctx context.Context, usage []db.KeyUsage) error {
-	if err := f.hit(ctx, "SaveUsage"); err != nil {
+	if err := f.fail(ctx, "SaveUsage"); err != nil {
 		return err
 	}
 	return f.DB.SaveUsage(ctx, usage)
 }
 
-func (f *faultyDB) Usage(ctx context.Context, keyID int64, since animalstore.Time) (usage []animalstore.Usage, err error) {
-	if err = f.hit(ctx, "Usage"); err != nil {
-		return
-	}
-	return f.DB.Usage(ctx, keyID, since)
+func (f *faultyDB) Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
+	return hit(ctx, f, "Usage", func() ([]animalstore.Usage, error) { return f.DB.Usage(ctx, keyID, since) })
 }
 
-func (f *faultyDB) LimitState(ctx context.Context, keyID int64) (state db.LimitState, err error) {
-	if err = f.hit(ctx, "LimitState"); err != nil {
-		return
-	}
-	return f.DB.LimitState(ctx, keyID)
+func (f *faultyDB) LimitState(ctx context.Context, keyID int64) (db.LimitState, error) {
+	return hit(ctx, f, "LimitState", func() (db.LimitState, error) { return f.DB.LimitState(ctx, keyID) })
 }
 
-func (f *faultyDB) Size(ctx context.Context) (bytes int64, err error) {
-	if err = f.hit(ctx, "Size"); err != nil {
-		return
-	}
-	return f.DB.Size(ctx)
+func (f *faultyDB) Size(ctx context.Context) (int64, error) {
+	return hit(ctx, f, "Size", func() (int64, error) { return f.DB.Size(ctx) })
 }
 
-func (f *faultyDB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error) {
-	if err = f.hit(ctx, "Events"); err != nil {
-		return
-	}
-	return f.DB.Events(ctx, q)
+func (f *faultyDB) Events(ctx context.Context, q db.EventQuery) ([]animalstore.Event, int64, error) {
+	return hit2(ctx, f, "Events", func() ([]animalstore.Event, int64, error) { return f.DB.Events(ctx, q) })
 }
 
-func (f *faultyDB) PublishEvents(ctx context.Context) (newest int64, err error) {
-	if err = f.hit(ctx, "PublishEvents"); err != nil {
-		return
-	}
-	return f.DB.PublishEvents(ctx)
+func (f *faultyDB) PublishEvents(ctx context.Context) (int64, error) {
+	return hit(ctx, f, "PublishEvents", func() (int64, error) { return f.DB.PublishEvents(ctx) })
 }
 
 func (f *faultyDB) Ping(ctx context.Context) error {
-	if err := f.hit(ctx, "Ping"); err != nil {
+	if err := f.fail(ctx, "Ping"); err != nil {
 		return err
 	}
 	return f.DB.Ping(ctx)
 }
 
-func (f *faultyDB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret string, at animalstore.Time) (webhook animalstore.Webhook, err error) {
-	if err = f.hit(ctx, "CreateWebhook"); err != nil {
-		return
-	}
-	return f.DB.CreateWebhook(ctx, w, secret, at)
+func (f *faultyDB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret string, at animalstore.Time) (animalstore.Webhook, error) {
+	return hit(ctx, f, "CreateWebhook", func() (animalstore.Webhook, error) { return f.DB.CreateWebhook(ctx, w, secret, at) })
 }
 
-func (f *faultyDB) Webhook(ctx context.Context, id int64) (webhook animalstore.Webhook, err error) {
-	if err = f.hit(ctx, "Webhook"); err != nil {
-		return
-	}
-	return f.DB.Webhook(ctx, id)
+func (f *faultyDB) Webhook(ctx context.Context, id int64) (animalstore.Webhook, error) {
+	return hit(ctx, f, "Webhook", func() (animalstore.Webhook, error) { return f.DB.Webhook(ctx, id) })
 }
 
-func (f *faultyDB) Webhooks(ctx context.Context, q db.WebhookQuery) (webhooks []animalstore.Webhook, err error) {
-	if err = f.hit(ctx, "Webhooks"); err != nil {
-		return
-	}
-	return f.DB.Webhooks(ctx, q)
+func (f *faultyDB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Webhook, error) {
+	return hit(ctx, f, "Webhooks", func() ([]animalstore.Webhook, error) { return f.DB.Webhooks(ctx, q) })
 }
 
-func (f *faultyDB) UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (webhook animalstore.Webhook, err error) {
-	if err = f.hit(ctx, "UpdateWebhook"); err != nil {
-		return
-	}
-	return f.DB.UpdateWebhook(ctx, id, change)
+func (f *faultyDB) UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (animalstore.Webhook, error) {
+	return hit(ctx, f, "UpdateWebhook", func() (animalstore.Webhook, error) { return f.DB.UpdateWebhook(ctx, id, change) })
 }
 
 func (f *faultyDB) DeleteWebhook(ctx context.Context, id int64, check func(*animalstore.Webhook) error) (err error) {
-	if err = f.hit(ctx, "DeleteWebhook"); err != nil {
+	if err = f.fail(ctx, "DeleteWebhook"); err != nil {
 		return
 	}
 	return f.DB.DeleteWebhook(ctx, id, check)
 }
 
-func (f *faultyDB) RotateWebhook(ctx context.Context, id int64, secret string, until animalstore.Time, check func(*animalstore.Webhook) error) (webhook animalstore.Webhook, err error) {
-	if err = f.hit(ctx, "RotateWebhook"); err != nil {
-		return
-	}
-	return f.DB.RotateWebhook(ctx, id, secret, until, check)
+func (f *faultyDB) RotateWebhook(ctx context.Context, id int64, secret string, until animalstore.Time, check func(*animalstore.Webhook) error) (animalstore.Webhook, error) {
+	return hit(ctx, f, "RotateWebhook", func() (animalstore.Webhook, error) { return f.DB.RotateWebhook(ctx, id, secret, until, check) })
 }
 
-func (f *faultyDB) PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (delivery animalstore.Delivery, err error) {
-	if err = f.hit(ctx, "PingWebhook"); err != nil {
-		return
-	}
-	return f.DB.PingWebhook(ctx, id, eventType, at)
+func (f *faultyDB) PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (animalstore.Delivery, error) {
+	return hit(ctx, f, "PingWebhook", func() (animalstore.Delivery, error) { return f.DB.PingWebhook(ctx, id, eventType, at) })
 }
 
-func (f *faultyDB) Deliveries(ctx context.Context, q db.DeliveryQuery) (deliveries []animalstore.Delivery, err error) {
-	if err = f.hit(ctx, "Deliveries"); err != nil {
-		return
-	}
-	return f.DB.Deliveries(ctx, q)
+func (f *faultyDB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.Delivery, error) {
+	return hit(ctx, f, "Deliveries", func() ([]animalstore.Delivery, error) { return f.DB.Deliveries(ctx, q) })
 }
 
-func (f *faultyDB) Delivery(ctx context.Context, webhookID, id int64) (delivery animalstore.DeliveryWithBody, err error) {
-	if err = f.hit(ctx, "Delivery"); err != nil {
-		return
-	}
-	return f.DB.Delivery(ctx, webhookID, id)
+func (f *faultyDB) Delivery(ctx context.Context, webhookID, id int64) (animalstore.DeliveryWithBody, error) {
+	return hit(ctx, f, "Delivery", func() (animalstore.DeliveryWithBody, error) { return f.DB.Delivery(ctx, webhookID, id) })
 }
 
-func (f *faultyDB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
-	if err = f.hit(ctx, "RetryDeliveries"); err != nil {
-		return
-	}
-	return f.DB.RetryDeliveries(ctx, q, at)
+func (f *faultyDB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (int, int64, error) {
+	return hit2(ctx, f, "RetryDeliveries", func() (int, int64, error) { return f.DB.RetryDeliveries(ctx, q, at) })
 }
 
-func (f *faultyDB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (delivery animalstore.Delivery, err error) {
-	if err = f.hit(ctx, "RetryDelivery"); err != nil {
-		return
-	}
-	return f.DB.RetryDelivery(ctx, webhookID, id, at)
+func (f *faultyDB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (animalstore.Delivery, error) {
+	return hit(ctx, f, "RetryDelivery", func() (animalstore.Delivery, error) { return f.DB.RetryDelivery(ctx, webhookID, id, at) })
 }

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
@@ -19,11 +18,7 @@ import (
 func (s *service) inventory(t testing.TB, query string) (animalstore.Inventory, string) {
 	t.Helper()
 	got := s.do(t, call{path: "/v1/store/inventory" + query})
-	var inventory animalstore.Inventory
-	if err := json.Unmarshal(got.body, &inventory); err != nil || got.status != http.StatusOK {
-		t.Fatalf("got %v, want an inventory (%v)", got, err)
-	}
-	return inventory, got.header.Get("Age")
+	return read[animalstore.Inventory](t, got, http.StatusOK), got.header.Get("Age")
 }
 
 func TestInventory(t *testing.T) {

@@ -57,13 +57,10 @@ func TestCreateKey(t *testing.T) {
 		{"unknown fields", `{"name":"shop","id":7,"secret":"x","environment":"staging","revokedAt":"x"}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
 		{"a plan", `{"name":"shop","plan":"pro"}`, keyBody{Plan: "pro", Limits: animalstore.Limits{PerMinute: 300, PerDay: 10_000}, Permissions: both}},
 		{"custom limits", `{"name":"shop","plan":"enterprise","limits":{"perMinute":5,"perDay":7e0}}`, keyBody{Plan: "enterprise", Limits: animalstore.Limits{PerMinute: 5, PerDay: 7}, Permissions: both}},
-		{"permissions in any order", `{"name":"shop","permissions":["admin","read","read"]}`, keyBody{Plan: "free", Limits: free, Permissions: []string{"read", "admin"}}},
 		{"permissions by resource", `{"name":"shop","permissions":["orders:write","pets:read"]}`, keyBody{Plan: "free", Limits: free, Permissions: []string{"pets:read", "orders:write"}}},
 		{"networks", `{"name":"shop","networks":["203.0.113.0/24","127.0.0.1","2001:DB8::/32","::1","::ffff:127.0.0.0/104","127.0.0.1/32"]}`, keyBody{Plan: "free", Limits: free, Permissions: both,
 			Networks: []string{"203.0.113.0/24", "127.0.0.1/32", "2001:db8::/32", "::1/128", "127.0.0.0/8"}}},
-		{"no networks", `{"name":"shop","networks":[]}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
 		{"an expiry", `{"name":"shop","expiresAt":"2026-11-15T13:00:00.1239+01:00"}`, keyBody{Plan: "free", Limits: free, Permissions: both, ExpiresAt: "2026-11-15T12:00:00.123Z"}},
-		{"no expiry", `{"name":"shop","expiresAt":null}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -114,41 +111,21 @@ func (a response) wantSecretOnce(t *testing.T, s *service, k keyBody) {
 	}
 }
 
-// badKeyFields are refused wherever a key is made or changed.
+// badKeyFields are refused wherever a key is made or changed: each field once. The rules are
+// tested where they are, and how they are read in package strictjson.
 var badKeyFields = []struct{ name, fields, field string }{
 	{"an empty name", `"name":""`, "name"},
-	{"a name too long", `"name":"` + strings.Repeat("x", 101) + `"`, "name"},
-	{"a control character", `"name":"a\u0007"`, "name"},
 	{"null for a name", `"name":null`, "name"},
 	{"an unknown plan", `"plan":"gold"`, "plan"},
-	{"null for a plan", `"plan":null`, "plan"},
 	{"limits on a fixed plan", `"plan":"pro","limits":{"perMinute":1,"perDay":1}`, "limits"},
-	{"enterprise without limits", `"plan":"enterprise"`, "limits"},
-	{"half the limits", `"plan":"enterprise","limits":{"perMinute":1}`, "limits"},
 	{"a limit of nothing", `"plan":"enterprise","limits":{"perMinute":0,"perDay":1}`, "limits"},
-	{"a limit too large", `"plan":"enterprise","limits":{"perMinute":1,"perDay":9223372036854775808}`, "limits"},
-	{"null for limits", `"limits":null`, "limits"},
 	{"no permissions", `"permissions":[]`, "permissions"},
-	{"an unknown permission", `"permissions":["read","own"]`, "permissions"},
-	{"null for permissions", `"permissions":null`, "permissions"},
-	{"a permission in capitals", `"permissions":["Pets:read"]`, "permissions"},
 	{"host bits", `"networks":["203.0.113.0/24","203.0.113.7/24"]`, "number 2"},
-	{"host bits of IPv6", `"networks":["2001:db8::1/32"]`, "networks"},
-	{"host bits of a mapped address", `"networks":["::ffff:203.0.113.7/120"]`, "networks"},
-	{"a network of nothing", `"networks":[""]`, "networks"},
-	{"a name for a network", `"networks":["localhost"]`, "networks"},
-	{"a prefix too long", `"networks":["203.0.113.0/33"]`, "networks"},
-	{"a mask for a prefix", `"networks":["203.0.113.0/255.255.255.0"]`, "networks"},
-	{"an address with a port", `"networks":["203.0.113.7:80"]`, "networks"},
-	{"an address with a zone", `"networks":["fe80::1%eth0"]`, "networks"},
-	{"two networks in one", `"networks":["203.0.113.0/24,192.0.2.0/24"]`, "networks"},
 	{"a number for a network", `"networks":[1]`, "networks"},
-	{"a string for networks", `"networks":"203.0.113.0/24"`, "networks"},
 	{"null for networks", `"networks":null`, "networks"},
 	{"21 networks", `"networks":["127.0.0.1"` + strings.Repeat(`,"127.0.0.1"`, 20) + `]`, "20"},
 	{"an expiry that is now", `"expiresAt":"` + noonText + `"`, "expiresAt"},
 	{"an expiry in the past of another zone", `"expiresAt":"2026-11-15T12:59:59+01:00"`, "expiresAt"},
-	{"a date for an expiry", `"expiresAt":"2027-01-01"`, "expiresAt"},
 }
 
 // TestLastUse: a key shows when it was last used, also by a refused request.
@@ -184,7 +161,6 @@ func TestUpdateKey(t *testing.T) {
 		change     func(*keyBody)
 	}{
 		{"nothing", `{}`, func(*keyBody) {}},
-		{"unknown fields", `{"id":9,"secret":"x","createdAt":null}`, func(*keyBody) {}},
 		{"a name", `{"name":"Büro 🦊"}`, func(k *keyBody) { k.Name = "Büro 🦊" }},
 		{"enterprise", `{"plan":"enterprise","limits":{"perMinute":5,"perDay":7}}`, func(k *keyBody) {
 			k.Plan, k.Limits = "enterprise", animalstore.Limits{PerMinute: 5, PerDay: 7}
@@ -194,7 +170,6 @@ func TestUpdateKey(t *testing.T) {
 		{"permissions by resource", `{"permissions":["orders:read","pets:write"]}`, func(k *keyBody) { k.Permissions = []string{"pets:write", "orders:read"} }},
 		{"networks", `{"networks":["203.0.113.7","2001:db8::/32"]}`, func(k *keyBody) { k.Networks = []string{"203.0.113.7/32", "2001:db8::/32"} }},
 		{"suspended", `{"suspended":true}`, func(k *keyBody) { k.SuspendedAt = noonText }},
-		{"resumed, though it isn't suspended", `{"suspended":false}`, func(*keyBody) {}},
 		{"everything", `{"name":"n","plan":"business","permissions":["read"],"expiresAt":"2027-01-31T12:00:00Z"}`, func(k *keyBody) {
 			k.Name, k.Plan, k.Limits, k.Permissions, k.ExpiresAt = "n", "business", business, []string{"read"}, "2027-01-31T12:00:00.000Z"
 		}},

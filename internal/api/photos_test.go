@@ -3,7 +3,6 @@ package api_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"image"
 	_ "image/jpeg"
@@ -45,21 +44,12 @@ func (s *service) addPhotoOf(t testing.TB, petID int64, width, height int) anima
 	return p
 }
 
-func decodePhoto(t testing.TB, r response) (p animalstore.Photo) {
-	t.Helper()
-	if err := json.Unmarshal(r.body, &p); err != nil || r.status >= 300 {
-		t.Fatalf("got %v, want a photo (%v)", r, err)
-	}
-	return p
-}
-
 // TestPhotos: a photo is added, listed, read and removed.
 func TestPhotos(t *testing.T) {
 	s := start(t)
 	pet := s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID
 	created := s.do(t, upload(pet, "image/jpeg", string(phototest.JPEG(phototest.Drawing(2000, 20)))))
-	created.want(t, http.StatusCreated, "")
-	p := decodePhoto(t, created)
+	p := read[animalstore.Photo](t, created, http.StatusCreated)
 	want := animalstore.Photo{ID: p.ID, PetID: pet, ContentType: "image/jpeg", Width: 1600, Height: 16, Bytes: p.Bytes, CreatedAt: animalstore.At(s.clock.Now())}
 	path := fmt.Sprint("/v1/photos/", p.ID)
 	if p != want || created.header.Get("Location") != path {
@@ -157,7 +147,7 @@ func TestImageHeaders(t *testing.T) {
 	pet := s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID
 	const script = "<script>alert(1)</script>"
 	polyglot := phototest.InsertSegment([]byte(smallJPEG), 0xfe, []byte("*/=1;"+script+"/*"))
-	p := decodePhoto(t, s.do(t, upload(pet, "image/jpeg", string(polyglot)+script)))
+	p := read[animalstore.Photo](t, s.do(t, upload(pet, "image/jpeg", string(polyglot)+script)), http.StatusCreated)
 	for _, rest := range []string{"/image", "/thumbnail"} {
 		path := fmt.Sprint("/v1/photos/", p.ID, rest)
 		got := s.do(t, call{path: path})

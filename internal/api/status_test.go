@@ -13,12 +13,7 @@ import (
 
 func (s *service) status(t *testing.T) animalstore.Status {
 	t.Helper()
-	got := s.do(t, call{path: "/v1/status", key: s.admin})
-	var status animalstore.Status
-	if err := json.Unmarshal(got.body, &status); err != nil || got.status != http.StatusOK {
-		t.Fatalf("got %v (%v), want the status", got, err)
-	}
-	return status
+	return read[animalstore.Status](t, s.asAdmin(t, "GET", "/v1/status", ""), http.StatusOK)
 }
 
 // TestStatus: the status names the server and counts its requests by minute and outcome,

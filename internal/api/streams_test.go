@@ -230,39 +230,27 @@ func TestStreamEndsWithItsKey(t *testing.T) {
 	shorten(t, &api.FollowTimes.KeyCheck, 10*time.Millisecond)
 	s := start(t)
 	for _, test := range []struct {
-		name   string
-		change func(t *testing.T, s *service, id int64)
+		name, method, rest, body string
+		later                    time.Duration
 	}{
-		{"revoked", func(t *testing.T, s *service, id int64) {
-			s.do(t, call{method: "DELETE", path: fmt.Sprint("/v1/keys/", id), key: s.admin}).want(t, 204, "")
-		}},
-		{"no longer allowed to read", func(t *testing.T, s *service, id int64) {
-			s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), body: `{"permissions":["write"]}`, key: s.admin}).want(t, 200, "")
-		}},
-		{"no longer an admin", func(t *testing.T, s *service, id int64) {
-			s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), body: `{"permissions":["read"]}`, key: s.admin}).want(t, 200, "")
-		}},
-		{"suspended", func(t *testing.T, s *service, id int64) {
-			s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), body: `{"suspended":true}`, key: s.admin}).want(t, 200, "")
-		}},
-		{"kept to a network", func(t *testing.T, s *service, id int64) {
-			s.do(t, call{method: "PATCH", path: fmt.Sprint("/v1/keys/", id), body: `{"networks":["203.0.113.0/24"]}`, key: s.admin}).want(t, 200, "")
-		}},
-		{"its secret replaced", func(t *testing.T, s *service, id int64) {
-			s.do(t, call{method: "POST", path: fmt.Sprintf("/v1/keys/%d/rotate", id), body: `{"graceSeconds":0}`, key: s.admin}).want(t, 200, "")
-		}},
-		{"the grace period of its secret over", func(t *testing.T, s *service, id int64) {
-			s.do(t, call{method: "POST", path: fmt.Sprintf("/v1/keys/%d/rotate", id), body: `{"graceSeconds":5}`, key: s.admin}).want(t, 200, "")
-			s.clock.advance(6 * time.Second)
-		}},
-		{"expired", func(t *testing.T, s *service, id int64) { s.clock.advance(20 * time.Second) }},
+		{"revoked", "DELETE", "", "", 0},
+		{"no longer allowed to read", "PATCH", "", `{"permissions":["write"]}`, 0},
+		{"no longer an admin", "PATCH", "", `{"permissions":["read"]}`, 0},
+		{"suspended", "PATCH", "", `{"suspended":true}`, 0},
+		{"kept to a network", "PATCH", "", `{"networks":["203.0.113.0/24"]}`, 0},
+		{"its secret replaced", "POST", "/rotate", `{"graceSeconds":0}`, 0},
+		{"the grace period of its secret over", "POST", "/rotate", `{"graceSeconds":5}`, 6 * time.Second},
+		{"expired", "PATCH", "", `{}`, 20 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			secret, id := s.adminKey(t, func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now().Add(10 * time.Second)) })
 			st := s.openStream(t, call{path: "/v1/events?after=latest", key: secret})
 			other := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
 			answered := s.beginWaiting(t, call{path: s.latest(t, secret, "&wait=30&type=order.*"), key: secret})
-			test.change(t, s, id)
+			if got := s.asAdmin(t, test.method, keyPath(id, test.rest), test.body); got.status >= 300 {
+				t.Fatalf("got %v, want it done", got)
+			}
+			s.clock.advance(test.later)
 			st.awaitEnd()
 			if got := <-answered; len(readEventPage(t, got).events) != 0 {
 				t.Errorf("got %v, want nothing", got)

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"testing"
@@ -14,15 +13,6 @@ import (
 type hour struct {
 	Hour              string
 	Admitted, Refused int64
-}
-
-func (a response) hours(t testing.TB) []hour {
-	t.Helper()
-	var hours []hour
-	if err := json.Unmarshal(a.body, &hours); err != nil || a.status != http.StatusOK {
-		t.Fatalf("got %v, want hours (%v)", a, err)
-	}
-	return hours
 }
 
 // TestUsage: usage by hour, newest first, including the request that asks for it. Reading it
@@ -44,8 +34,8 @@ func TestUsage(t *testing.T) {
 	s.do(t, call{path: "/v1/nothing", key: secret}).want(t, http.StatusNotFound, animalstore.RouteNotFound)
 	want := []hour{{"2026-11-15T15:00:00.000Z", 2, 0}, {"2026-11-15T13:00:00.000Z", 0, 1}, {"2026-11-15T12:00:00.000Z", 5, 2}}
 	got := s.do(t, call{path: "/v1/usage", key: secret})
-	if !slices.Equal(got.hours(t), want) {
-		t.Errorf("got %v, want %v", got.hours(t), want)
+	if !slices.Equal(read[[]hour](t, got, http.StatusOK), want) {
+		t.Errorf("got %v, want %v", read[[]hour](t, got, http.StatusOK), want)
 	}
 	if got := got.header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("Cache-Control: got %q, want no-store", got)
@@ -54,7 +44,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("usage was saved %d times, want never", n)
 	}
 	t.Run("as an admin sees it", func(t *testing.T) {
-		if got := s.asAdmin(t, "GET", keyPath(id, "/usage"), "").hours(t); !slices.Equal(got, want) {
+		if got := read[[]hour](t, s.asAdmin(t, "GET", keyPath(id, "/usage"), ""), http.StatusOK); !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	})
@@ -66,16 +56,16 @@ func TestUsage(t *testing.T) {
 	})
 	t.Run("hours", func(t *testing.T) {
 		for query, n := range map[string]int{"hours=1": 1, "hours=2": 1, "hours=3": 2, "hours=4": 3, "hours=2160": 3, "": 3, "x=y": 3, "hours=%34": 3} {
-			if got := s.asAdmin(t, "GET", keyPath(id, "/usage?"+query), "").hours(t); !slices.Equal(got, want[:n]) {
+			if got := read[[]hour](t, s.asAdmin(t, "GET", keyPath(id, "/usage?"+query), ""), http.StatusOK); !slices.Equal(got, want[:n]) {
 				t.Errorf("%s: got %v, want %v", query, got, want[:n])
 			}
 		}
 		s.clock.set(time.Date(2026, 11, 16, 11, 59, 59, 0, time.UTC))
-		if got := s.asAdmin(t, "GET", keyPath(id, "/usage"), "").hours(t); !slices.Equal(got, want) {
+		if got := read[[]hour](t, s.asAdmin(t, "GET", keyPath(id, "/usage"), ""), http.StatusOK); !slices.Equal(got, want) {
 			t.Errorf("in the 24th hour: got %v, want %v", got, want)
 		}
 		s.clock.set(time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC))
-		if got := s.asAdmin(t, "GET", keyPath(id, "/usage"), "").hours(t); !slices.Equal(got, want[:2]) {
+		if got := read[[]hour](t, s.asAdmin(t, "GET", keyPath(id, "/usage"), ""), http.StatusOK); !slices.Equal(got, want[:2]) {
 			t.Errorf("after it: got %v, want %v", got, want[:2])
 		}
 	})

@@ -96,19 +96,6 @@ func TestWebhookLife(t *testing.T) {
 	}
 }
 
-// TestTooManyWebhooks: there can be 50.
-func TestTooManyWebhooks(t *testing.T) {
-	s := start(t)
-	key := s.key(t, animalstore.Admin)
-	for n := range 51 {
-		status, code := http.StatusCreated, animalstore.Code("")
-		if n == 50 {
-			status, code = http.StatusConflict, animalstore.TooManyWebhooks
-		}
-		s.do(t, call{method: "POST", path: "/v1/webhooks", key: key, body: `{"url":"https://example.com/hook"}`}).want(t, status, code)
-	}
-}
-
 // idsIn returns the ids of the items of a page.
 func idsIn(t testing.TB, page response) (ids []int64) {
 	t.Helper()
@@ -154,7 +141,6 @@ func TestWebhookErrors(t *testing.T) {
 	s := start(t)
 	path := fmt.Sprint("/v1/webhooks/", s.addWebhook(t).ID)
 	before := s.do(t, call{path: path, key: s.admin})
-	long := strings.Repeat("x", animalstore.MaxWebhookURLLength)
 	future := s.clock.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)
 	for _, test := range []struct {
 		method, rest, body string
@@ -164,24 +150,16 @@ func TestWebhookErrors(t *testing.T) {
 		{"PATCH", "", ``, "malformed_json", ""},
 		{"PATCH", "", `{"state":"paused","state":"paused"}`, "malformed_json", ""},
 		{"PATCH", "", `{"url":null}`, "validation_failed", "url"},
-		{"PATCH", "", `{"url":"ftp://example.com/"}`, "validation_failed", "url"},
-		{"PATCH", "", `{"url":"https://example.com/` + long + `"}`, "validation_failed", "url"},
 		{"PATCH", "", `{"description":"till","url":"https://` + refusedHost + `/hook"}`, "validation_failed", "url"},
 		{"PATCH", "", `{"types":[]}`, "validation_failed", "types"},
-		{"PATCH", "", `{"types":["pet.sold"]}`, "validation_failed", "types"},
 		{"PATCH", "", `{"types":["pet.*",7]}`, "validation_failed", "types"},
 		{"PATCH", "", `{"description":null}`, "validation_failed", "description"},
-		{"PATCH", "", `{"description":"` + long + `"}`, "validation_failed", "description"},
-		{"PATCH", "", `{"state":"disabled"}`, "validation_failed", "state"},
 		{"POST", "/ping", `{`, "malformed_json", ""},
 		{"POST", "/ping", `{"type":"pet.*"}`, "validation_failed", "type"},
-		{"POST", "/ping", `{"type":""}`, "validation_failed", "type"},
 		{"POST", "/deliveries/retry", ``, "malformed_json", ""},
 		{"POST", "/deliveries/retry", `{}`, "validation_failed", "state"},
 		{"POST", "/deliveries/retry", `{"state":"delivered","since":"2026-01-01T00:00:00Z"}`, "validation_failed", "state"},
-		{"POST", "/deliveries/retry", `{"state":null}`, "validation_failed", "state"},
 		{"POST", "/deliveries/retry", `{"state":"failed","since":"` + future + `"}`, "validation_failed", "since"},
-		{"POST", "/deliveries/retry", `{"since":"yesterday"}`, "validation_failed", "since"},
 	} {
 		for _, to := range []string{path, "/v1/webhooks/4711"} {
 			c := call{method: test.method, path: to + test.rest, body: test.body, key: s.admin, bad: true}

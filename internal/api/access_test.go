@@ -128,7 +128,7 @@ func TestSuspension(t *testing.T) {
 		t.Helper()
 		s.do(t, call{path: "/v1/pets", key: secret, from: from}).want(t, status, code)
 	}
-	after := s.latest(t, s.admin, "&subject="+fmt.Sprint("key/", id))
+	after := s.latest(t, s.admin, "&wait=5&subject="+fmt.Sprint("key/", id))
 	if got := change(`{"suspended":true}`).SuspendedAt; got != noonText {
 		t.Errorf("got suspended at %q, want %s", got, noonText)
 	}

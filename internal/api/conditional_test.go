@@ -44,7 +44,7 @@ func tagged(t testing.TB, s *service) []struct {
 // they change; who has them already gets 304 and no body.
 func TestETags(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := start(t).inProcess()
 	for _, r := range tagged(t, s) {
 		t.Run(r.name, func(t *testing.T) {
 			first := s.do(t, call{path: r.path})
@@ -136,7 +136,7 @@ var conditional = map[string]bool{
 // TestIfMatch: a change with a stale, weak or malformed tag is refused and changes nothing.
 func TestIfMatch(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := start(t).inProcess()
 	for _, op := range operations {
 		if !conditional[op.id] {
 			continue

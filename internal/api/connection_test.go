@@ -28,12 +28,11 @@ func TestWithoutFastPath_Slow(t *testing.T) {
 	fastPath = false
 	t.Cleanup(func() { fastPath = true })
 	for name, test := range map[string]func(*testing.T){
-		"BodyOnTheWire":  TestBodyOnTheWire,
-		"EveryOperation": TestEveryOperation,
-		"FastPath":       TestFastPath,
-		"Head":           TestHead,
-		"Methods":        TestMethods,
-		"Stream":         TestStream,
+		"BodyOnTheWire": TestBodyOnTheWire,
+		"FastPath":      TestFastPath,
+		"Head":          TestHead,
+		"Methods":       TestMethods,
+		"Stream":        TestStream,
 	} {
 		t.Run(name, test)
 	}

@@ -90,7 +90,7 @@ func inDocument(id string) *openapi3.Operation {
 // finds it documented exactly where it comes up.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := start(t).inProcess()
 	exhausted := s.limitedKey(t, 1, 1_000)
 	s.do(t, call{path: "/v1/pets", key: exhausted})
 	for _, op := range operations {

@@ -345,12 +345,12 @@ func (a response) pets(t testing.TB) []animalstore.Pet {
 func (s *service) add(t testing.TB, pets ...animalstore.NewPet) []animalstore.Pet {
 	t.Helper()
 	var added []animalstore.Pet
-	for _, in := range pets {
-		pet, _, err := s.db.CreatePet(t.Context(), in, nil)
+	for batch := range slices.Chunk(pets, animalstore.MaxPetBatch) {
+		created, _, err := s.db.CreatePets(t.Context(), batch, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		added = append(added, pet)
+		added = append(added, created...)
 	}
 	return added
 }

@@ -250,7 +250,7 @@ func TestRevokedKey(t *testing.T) {
 
 // TestBadKeyFields: they are refused in a new key and in a change, and nothing is stored.
 func TestBadKeyFields(t *testing.T) {
-	s := start(t)
+	s := start(t).inProcess()
 	id := s.asAdmin(t, "POST", "/v1/keys", `{"name":"shop"}`).key(t).ID
 	before := s.asAdmin(t, "GET", "/v1/keys", "")
 	for _, test := range badKeyFields {

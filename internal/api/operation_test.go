@@ -174,23 +174,6 @@ func (op *operation) allowed(p animalstore.Permissions) bool {
 	return p&by[op.permission] != 0
 }
 
-// differentPermissions are one set of permissions for each set of operations that a key can
-// be allowed.
-func differentPermissions() (sets []animalstore.Permissions) {
-	seen := map[string]bool{}
-	for p := animalstore.Permissions(1); p <= animalstore.AllPermissions; p++ {
-		allowed := ""
-		for _, op := range operations {
-			allowed += fmt.Sprint(btoi(op.allowed(p)))
-		}
-		if !seen[allowed] {
-			seen[allowed] = true
-			sets = append(sets, p)
-		}
-	}
-	return sets
-}
-
 // TestOperationsAreTheRoutes: a route that tests do not know of is not tested.
 func TestOperationsAreTheRoutes(t *testing.T) {
 	known := map[string]operation{}

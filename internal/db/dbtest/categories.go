@@ -38,14 +38,6 @@ func wantCategories(t *testing.T, d db.DB, want ...animalstore.Category) {
 	}
 }
 
-func absentCategories(t *testing.T, d db.DB) {
-	mustPutCategory(t, d, animalstore.Category{ID: 5, Name: "cats"})
-	for _, id := range []int64{0, -5, 4, 6, math.MaxInt64, math.MinInt64} {
-		_, err := d.Category(t.Context(), id)
-		wantNotFound(t, err)
-	}
-}
-
 func categoriesComeWithPets(t *testing.T, d db.DB) {
 	if got, err := d.Categories(t.Context(), db.CategoryQuery{Limit: 10}); err != nil || got == nil || len(got) != 0 {
 		t.Errorf("Categories of an empty store = %#v, %v, want an empty list, not nil", got, err)

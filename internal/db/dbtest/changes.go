@@ -48,19 +48,6 @@ func wantPet(t *testing.T, d db.DB, want animalstore.Pet) {
 	}
 }
 
-func wantNoPet(t *testing.T, d db.DB, id int64) {
-	t.Helper()
-	_, err := d.Pet(t.Context(), id)
-	wantNotFound(t, err)
-	for _, status := range append([]animalstore.PetStatus{""}, animalstore.PetStatuses...) {
-		for _, q := range []db.PetQuery{{Status: status, Before: id + 1, Limit: 1}, {Status: status, IDs: []int64{id}, Limit: 1}} {
-			if page := mustList(t, d, q); len(page) > 0 && page[0].ID == id {
-				t.Errorf("Pets(%+v) = %+v, which was removed", q, page)
-			}
-		}
-	}
-}
-
 func changeReadsBack(t *testing.T, d db.DB) {
 	around := fill(t, d, 3) // the middle one is changed
 	pet := around[1]
@@ -106,37 +93,6 @@ func refusedChange(t *testing.T, d db.DB) {
 	wantPet(t, d, pet)
 	_, err = d.Category(t.Context(), 77)
 	wantNotFound(t, err)
-}
-
-func removedIsGone(t *testing.T, d db.DB) {
-	all := fill(t, d, 6)
-	for _, i := range []int{2, 0, 5} { // in the middle, the newest, the oldest
-		mustDeletePet(t, d, all[i].ID)
-		wantNoPet(t, d, all[i].ID)
-	}
-	want := []animalstore.Pet{all[1], all[3], all[4]}
-	if got := mustList(t, d, db.PetQuery{Limit: 10}); !slices.Equal(got, want) {
-		t.Errorf("got %+v left, want %+v", got, want)
-	}
-	// The id of the newest is not reused.
-	if next := fill(t, d, 1)[0]; next.ID <= all[0].ID {
-		t.Errorf("id %d was assigned after id %d was removed", next.ID, all[0].ID)
-	}
-}
-
-func absentPets(t *testing.T, d db.DB) {
-	gone := fill(t, d, 1)[0].ID
-	mustDeletePet(t, d, gone)
-	called := func(*animalstore.Pet, bool) error { t.Error("the function was called"); return nil }
-	for _, id := range []int64{gone, gone + 1, 0, -1, math.MaxInt64, math.MinInt64} {
-		_, err := d.Pet(t.Context(), id)
-		wantNotFound(t, err)
-		_, err = d.UpdatePet(t.Context(), id, called)
-		wantNotFound(t, err)
-		wantNotFound(t, d.DeletePet(t.Context(), id, called))
-		_, _, err = d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: id}, noon, nil)
-		wantNotFound(t, err)
-	}
 }
 
 // changesAtOnce: many callers append to the same name. No change may be lost.

@@ -345,7 +345,7 @@ func wantBackwards(t *testing.T, d db.DB, q db.EventQuery, want []animalstore.Ev
 func manyEvents(t *testing.T, d db.DB) {
 	pet := mustCreatePet(t, d, rex)
 	mustPutCategory(t, d, animalstore.Category{ID: pet.ID, Name: "with the id of the pet"})
-	createTogether(t, d, db.MaxEventsExamined+200)
+	createMany(t, d, db.MaxEventsExamined+200)
 	mustCreateKey(t, d, plainKey(t, "rare"), "rare")
 	mustUpdatePet(t, d, pet.ID, func(p *animalstore.Pet) { p.Name = "Max" })
 	newest := mustPublish(t, d)

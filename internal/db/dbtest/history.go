@@ -201,7 +201,7 @@ func runOperation(ctx context.Context, d db.DB, op operation) (got outcome, err 
 	case listPets:
 		got.Pets, err = d.Pets(ctx, o.Query)
 	case placeOrder:
-		got.Order, _, err = d.PlaceOrder(ctx, animalstore.NewOrder{PetID: o.Pet}, o.At, nil)
+		got.Order, _, err = d.PlaceOrder(ctx, animalstore.NewOrder{PetID: o.Pet, Reference: o.Reference}, o.At, nil)
 	case getOrder:
 		got.Order, err = d.Order(ctx, o.ID)
 	case moveOrder:
@@ -252,7 +252,7 @@ func (p *pool) operation(draw func(n int) int) operation {
 	p.at++
 	at := animalstore.AtMilli(1e12 + p.at)
 	pet, order := recent(draw, p.pets), recent(draw, p.orders)
-	switch draw(20) {
+	switch draw(22) {
 	case 0, 1:
 		return createPet{animalstore.NewPet{Name: fmt.Sprint("pet ", p.at), CategoryID: 1 + int64(draw(3)), Status: oneOf[animalstore.PetStatus](draw, "", "available", "available", "pending", "sold")}}
 	case 2:
@@ -263,34 +263,37 @@ func (p *pool) operation(draw func(n int) int) operation {
 			change.Name, change.Category = fmt.Sprint("changed ", p.at), int64(draw(4))
 		}
 		return change
-	case 6:
+	case 6, 20:
 		return deletePet{pet}
 	case 7, 8, 9:
-		return placeOrder{pet, at}
+		return placeOrder{pet, oneOf[animalstore.OptionalText](draw, "", "A 1", "a 1"), at}
 	case 10:
 		return getOrder{order}
 	case 11, 12, 13:
 		return moveOrder{order, oneOf(draw, animalstore.OrderStatuses...), at}
-	case 14, 15:
-		q := db.PetQuery{Limit: 1 + draw(5), Status: oneOf(draw, append(animalstore.PetStatuses, "")...)}
-		if draw(2) == 0 {
+	case 14, 15, 21:
+		q := db.PetQuery{Limit: 1 + draw(5), Status: oneOf(draw, append(animalstore.PetStatuses, "", "", "")...)}
+		if draw(3) == 0 {
 			q.CategoryID = new(int64(draw(4)))
 		}
-		switch draw(4) {
-		case 0:
+		if draw(2) == 0 {
 			q.Before = pet
-		case 1:
-			q.IDs = []int64{pet, recent(draw, p.pets)}
+		}
+		if draw(4) == 0 {
+			q.IDs = []int64{pet, recent(draw, p.pets)}[draw(2):]
 		}
 		return listPets{q}
 	case 16:
 		first := draw(len(animalstore.OrderStatuses))
 		q := db.OrderQuery{Limit: 1 + draw(5), Oldest: draw(2) == 0, Statuses: animalstore.OrderStatuses[first:][:draw(5-first)]}
-		switch draw(3) {
-		case 0:
+		if draw(2) == 0 {
 			q.After = order
-		case 1:
+		}
+		if draw(3) == 0 {
 			q.PetID = pet
+		}
+		if draw(3) == 0 {
+			q.Reference = "A 1"
 		}
 		return listOrders{q}
 	case 17:
@@ -298,7 +301,11 @@ func (p *pool) operation(draw func(n int) int) operation {
 	case 18:
 		return putCategory{animalstore.Category{ID: int64(draw(5)), Name: fmt.Sprint("category ", p.at)}}
 	}
-	return listCategories{db.CategoryQuery{Limit: 1 + draw(4)}}
+	q := db.CategoryQuery{Limit: 1 + draw(4)}
+	if draw(2) == 0 {
+		q.After = new(int64(draw(5)))
+	}
+	return listCategories{q}
 }
 
 func oneOf[T any](draw func(int) int, all ...T) T { return all[draw(len(all))] }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -110,22 +109,6 @@ func keyLists(t *testing.T, d db.DB) {
 			}
 		}
 	}
-}
-
-func absentKeys(t *testing.T, d db.DB) {
-	last := mustCreateKey(t, d, plainKey(t, "one"), "one")
-	for _, id := range []int64{0, -1, last.ID + 1, math.MaxInt64, math.MinInt64} {
-		_, err := d.Key(t.Context(), id)
-		wantNotFound(t, err)
-		_, err = d.UpdateKey(t.Context(), id, noon, func(*animalstore.Key, bool) error { t.Error("change was called"); return nil })
-		wantNotFound(t, err)
-		_, err = d.RotateKey(t.Context(), id, db.KeyRotation{Hash: hashOf("new"), At: noon, OldUntil: later}, nil)
-		wantNotFound(t, err)
-	}
-	if got, found, err := d.KeyByHash(t.Context(), hashOf("two")); err != nil || found {
-		t.Errorf("KeyByHash of another secret = %+v, %v, %v, want not found", got, found, err)
-	}
-	wantFound(t, d, "one", last)
 }
 
 func firstKeyOnlyOnce(t *testing.T, d db.DB) {

@@ -71,8 +71,9 @@ type (
 	listPets  struct{ Query db.PetQuery }
 
 	placeOrder struct {
-		Pet int64
-		At  animalstore.Time
+		Pet       int64
+		Reference animalstore.OptionalText
+		At        animalstore.Time
 	}
 	getOrder  struct{ ID int64 }
 	moveOrder struct {
@@ -172,7 +173,7 @@ func (o placeOrder) expect(s *store, got outcome) outcome {
 	case got.Order.ID <= 0 || s.orders[got.Order.ID].ID != 0: // an order is never removed
 		return outcome{Order: animalstore.Order{ID: -1, PetID: o.Pet}} // some new id
 	}
-	order := animalstore.Order{ID: got.Order.ID, PetID: o.Pet, Status: "placed", CreatedAt: o.At, UpdatedAt: o.At}
+	order := animalstore.Order{ID: got.Order.ID, PetID: o.Pet, Status: "placed", Reference: o.Reference, CreatedAt: o.At, UpdatedAt: o.At}
 	s.orders[order.ID] = order
 	pet.Status = "pending"
 	s.pets[pet.ID] = pet

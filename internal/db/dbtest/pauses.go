@@ -306,7 +306,7 @@ func disabledWebhooksContinue(t *testing.T, d db.DB) {
 // much adds more pets than one call publishes events of, and removes one.
 func (a *audience) much() {
 	a.t.Helper()
-	createTogether(a.t, a.d, 1100)
+	createMany(a.t, a.d, 1100)
 	a.step("add 1100 pets")
 	a.remove()
 }

@@ -79,24 +79,6 @@ func photoReadsBack(t *testing.T, d db.DB) {
 	}
 }
 
-func absentPhotos(t *testing.T, d db.DB) {
-	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-	photo := mustAddPhoto(t, d, newPhoto(pet.ID, 10, 1))
-	for _, id := range []int64{0, -1, photo.ID + 1, math.MaxInt64, math.MinInt64} {
-		_, err := d.Photo(t.Context(), id)
-		wantNotFound(t, err)
-		_, err = d.Image(t.Context(), id, db.Thumbnail)
-		wantNotFound(t, err)
-		_, err = d.ImagePart(t.Context(), id, db.FullImage, 0)
-		wantNotFound(t, err)
-		wantNotFound(t, d.DeletePhoto(t.Context(), id, func(*animalstore.Photo) error { t.Error("check was called"); return nil }))
-	}
-	_, _, err := d.AddPhoto(t.Context(), newPhoto(pet.ID+1, 10, 1), noLimit, nil)
-	wantNotFound(t, err)
-	_, err = d.ImagePart(t.Context(), photo.ID, db.FullImage, -1)
-	wantNotFound(t, err)
-}
-
 func photoListsSelect(t *testing.T, d db.DB) {
 	var photos []animalstore.Photo
 	pets := fill(t, d, 3)

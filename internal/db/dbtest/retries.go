@@ -155,7 +155,7 @@ func deliveriesAreRetried(t *testing.T, d db.DB) {
 func retriesInSteps(t *testing.T, d db.DB) {
 	const deliveries = 2*db.MaxRetried + 100
 	webhook := mustCreateWebhook(t, d, "pet.*")
-	createTogether(t, d, deliveries)
+	createMany(t, d, deliveries)
 	mustPublish(t, d)
 	for more := true; more; {
 		var err error

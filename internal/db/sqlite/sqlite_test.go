@@ -7,14 +7,17 @@ import (
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/dbtest"
+	"animalstore/internal/testenv"
 )
 
 func TestContract(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T) db.DB { return newStore(t) })
 }
 
-// TestContractOfCommands_Slow: the store of a command that runs alongside a server.
-func TestContractOfCommands_Slow(t *testing.T) {
+// TestContractOfCommands: the store of a command that runs alongside a server. It has one
+// connection for reads and no lock of the file; everything else is that of TestContract.
+func TestContractOfCommands(t *testing.T) {
+	testenv.OnlySoak(t, "nearly the same as TestContract")
 	dbtest.Run(t, func(t *testing.T) db.DB {
 		return mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{NoSync: true})
 	})

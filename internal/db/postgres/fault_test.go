@@ -212,17 +212,13 @@ func TestUnconfirmedCommit_Slow(t *testing.T) {
 	for i, retry := range []*db.Idempotency{nil, {KeyID: 1, Token: "t", At: animalstore.At(time.Now())}} {
 		done := make(chan error, 1)
 		go func() { done <- create(t, d, fmt.Sprint("unconfirmed ", i), retry) }()
-		for waiting := true; waiting; {
+		testenv.Eventually(t, "the write ends", func() bool {
 			// Cancel it, as a statement_timeout would.
 			server.MustExec(t, "postgres", "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND backend_type = 'client backend'")
-			select {
-			case err := <-done:
-				if !errors.Is(err, db.ErrOutcomeUnknown) {
-					t.Errorf("write %d: got %v, want ErrOutcomeUnknown", i, err)
-				}
-				waiting = false
-			case <-time.After(10 * time.Millisecond):
-			}
+			return len(done) > 0
+		})
+		if err := <-done; !errors.Is(err, db.ErrOutcomeUnknown) {
+			t.Errorf("write %d: got %v, want ErrOutcomeUnknown", i, err)
 		}
 	}
 }

@@ -102,8 +102,8 @@ func OpenTarget(ctx context.Context, url string) (_ *Snapshot, err error) {
 	return s, nil
 }
 
-// lockTimeout is how long lockTables waits for others to finish reading.
-const lockTimeout = 5 * time.Second
+// lockTimeout is how long lockTables waits for others to finish reading. A test shortens it.
+var lockTimeout = 5 * time.Second
 
 // lockTables keeps others out, including readers: see useNewFiles.
 func (s *Snapshot) lockTables(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres/pgtest"
@@ -40,6 +41,22 @@ func TestTablesAreAllThereIs_Slow(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("the database has\n%s\n\nwant, by db.Tables,\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestTargetIsOpenedOnce_Slow: a target can only be opened once at a time.
+func TestTargetIsOpenedOnce_Slow(t *testing.T) {
+	url := pgtest.Shared(t).NewDatabase(t, "")
+	target, err := OpenTarget(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	defer func(usual time.Duration) { lockTimeout = usual }(lockTimeout)
+	lockTimeout = time.Millisecond // all that it could wait for is the first
+	if second, err := OpenTarget(t.Context(), url); err == nil {
+		second.Close()
+		t.Error("a second target was opened")
 	}
 }
 

@@ -252,10 +252,11 @@ func TestMoveCutOff(t *testing.T) {
 	}
 }
 
-// TestMoveKeepsOthersOut: a target can only be opened once at a time.
+// TestMoveKeepsOthersOut: a target can only be opened once at a time. Package postgres has the
+// same test, with a shorter wait.
 func TestMoveKeepsOthersOut(t *testing.T) {
 	t.Parallel()
-	url := newStore(t)
+	url := newFile(t)
 	target, err := openTarget(t, url)
 	if err != nil {
 		t.Fatal(err)

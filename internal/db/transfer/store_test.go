@@ -83,7 +83,6 @@ func TestOnPostgres_Slow(t *testing.T) {
 	t.Run("MoveOfAnEmptyStore", TestMoveOfAnEmptyStore)
 	t.Run("MoveComparesWhatIsStored", TestMoveComparesWhatIsStored)
 	t.Run("MoveCutOff", TestMoveCutOff)
-	t.Run("MoveKeepsOthersOut", TestMoveKeepsOthersOut)
 }
 
 // at returns a time that is not now.

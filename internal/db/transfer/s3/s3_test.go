@@ -104,34 +104,39 @@ func TestBucket(t *testing.T) {
 }
 
 // TestFailures_Slow: with a service that fails, whether it does so at once, in the middle or by
-// not responding, an upload ends with an error, and nothing is stored under its name.
+// not responding, an upload ends with an error, and nothing is stored under its name. A
+// refusal is the same at any request, so most are tried once.
 func TestFailures_Slow(t *testing.T) {
 	cut := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	const always, secondPart, end = "every request", "the second part", "the end"
+	places := map[string]func(r *http.Request) bool{
+		always:     func(*http.Request) bool { return true },
+		secondPart: func(r *http.Request) bool { return r.URL.Query().Get("partNumber") == "2" },
+		end:        func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Query().Has("uploadId") },
+	}
 	for name, test := range map[string]struct {
 		fail func(w http.ResponseWriter, r *http.Request)
 		want string
+		at   []string
 	}{
-		"fails":               {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 500, "InternalError") }, "500"},
-		"is full":             {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 507, "XMinioStorageFull") }, "507"},
-		"refuses credentials": {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 403, "AccessDenied") }, "403"},
-		"stalls":              {cut, ""},
-		"cuts":                {cut, ""},
-		"isn't an S3 service": {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>Hello") }, ""},
+		"fails":               {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 500, "InternalError") }, "500", []string{always, secondPart, end}},
+		"is full":             {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 507, "XMinioStorageFull") }, "507", []string{secondPart}},
+		"refuses credentials": {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 403, "AccessDenied") }, "403", []string{always}},
+		"stalls":              {cut, "", []string{always, secondPart, end}},
+		"cuts":                {cut, "", []string{secondPart, end}},
+		"isn't an S3 service": {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>Hello") }, "", []string{always, end}},
 		"redirects": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://192.0.2.1/", http.StatusTemporaryRedirect)
-		}, ""},
-		"has no such bucket": {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 404, "NoSuchBucket") }, "does not exist"},
+		}, "", []string{always}},
+		"has no such bucket": {func(w http.ResponseWriter, _ *http.Request) { s3test.Respond(w, 404, "NoSuchBucket") }, "does not exist", []string{always}},
 		"stores nothing at all": {func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			w.Header().Set("ETag", `"x"`)
 			io.WriteString(w, "<R><Bucket>b</Bucket><UploadId>1</UploadId><ETag>x</ETag></R>")
-		}, ""},
+		}, "", []string{always, end}},
 	} {
-		for at, fails := range map[string]func(r *http.Request) bool{
-			"every request":   func(*http.Request) bool { return true },
-			"the second part": func(r *http.Request) bool { return r.URL.Query().Get("partNumber") == "2" },
-			"the end":         func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Query().Has("uploadId") },
-		} {
+		for _, at := range test.at {
+			fails := places[at]
 			t.Run(name+" at "+at, func(t *testing.T) {
 				t.Parallel()
 				s := s3test.Start(t)

@@ -11,6 +11,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"html/template"
@@ -30,13 +31,14 @@ var web embed.FS
 const policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
 	"style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'"
 
-// pageTimeout bounds the work on one page.
-const pageTimeout = 10 * time.Second
+// requestTimeout is the usual RequestTimeout.
+const requestTimeout = 10 * time.Second
 
 // maxForm is the size of a form: several times that of one with the longest name.
 const maxForm = 64 << 10
 
-// Config is what a console needs. All fields are required, except Version.
+// Config is what a console needs. All fields are required, except Version and
+// RequestTimeout.
 type Config struct {
 	Environment animalstore.Environment
 	Version     string
@@ -44,6 +46,9 @@ type Config struct {
 	Now         func() time.Time
 	Server      Server
 	Sessions    Sessions
+	// RequestTimeout bounds the work on one page, and how long a file to import may take to
+	// arrive. 0 means 10 seconds.
+	RequestTimeout time.Duration
 }
 
 // Server is the server that a console belongs to.
@@ -91,6 +96,7 @@ type Console struct {
 
 // New returns the console of a server.
 func New(c Config) *Console {
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, requestTimeout)
 	console := &Console{Config: c, assets: loadAssets(), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), imports: &importSlots{keys: map[int64]bool{}}}
 	console.addRoutes()
 	return console
@@ -116,7 +122,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !slices.ContainsFunc(slowPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }) {
-		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), c.RequestTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)
 	}

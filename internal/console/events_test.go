@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -130,46 +132,48 @@ func walkFeed(t *testing.T, s *site, b *browser, query string) {
 // TestStream: what happens is shown as it happens, for one request, until the session
 // ends.
 func TestStream(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	secret, _ := s.key("shop", everything, 1<<30)
-	b := s.browser()
-	b.signIn(secret)
-	before := s.left(secret)
-	ctx, cancel := context.WithTimeout(t.Context(), testenv.Deadline)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/console/events/stream?after=latest&type=pet.created", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.AddCookie(&http.Cookie{Name: "animalstore_session", Value: b.cookie})
-	res, err := b.s.http.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("got %d %s, want a stream", res.StatusCode, res.Header)
-	}
-	s.pet("Rex")
-	lines := bufio.NewScanner(res.Body)
-	for lines.Scan() && !strings.HasPrefix(lines.Text(), "data:") {
-	}
-	if !strings.Contains(lines.Text(), `"name":"Rex"`) {
-		t.Errorf("got %q (%v), want the new pet", lines.Text(), lines.Err())
-	}
-	if got := before - s.left(secret) - 1; got != 1 {
-		t.Errorf("got %d requests charged, want 1", got)
-	}
-	b.post("/console/sign-out", url.Values{})
-	for lines.Scan() { // until the stream ends
-		if strings.HasPrefix(lines.Text(), "data:") {
-			t.Errorf("after signing out: got %q, want the end", lines.Text())
+	synctest.Test(t, func(t *testing.T) {
+		s := startInBubble(t)
+		secret, _ := s.key("shop", everything, 1<<30)
+		b := s.browser()
+		b.signIn(secret)
+		before := s.left(secret)
+		ctx, cancel := context.WithTimeout(t.Context(), testenv.Deadline)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/console/events/stream?after=latest&type=pet.created", nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Errorf("after signing out: got %v, want the end", err)
-	}
+		req.AddCookie(&http.Cookie{Name: "animalstore_session", Value: b.cookie})
+		res, err := b.s.http.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
+			t.Fatalf("got %d %s, want a stream", res.StatusCode, res.Header)
+		}
+		s.pet("Rex")
+		lines := bufio.NewScanner(res.Body)
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), "data:") {
+		}
+		if !strings.Contains(lines.Text(), `"name":"Rex"`) {
+			t.Errorf("got %q (%v), want the new pet", lines.Text(), lines.Err())
+		}
+		if got := before - s.left(secret) - 1; got != 1 {
+			t.Errorf("got %d requests charged, want 1", got)
+		}
+		b.post("/console/sign-out", url.Values{})
+		signedOut := time.Now()
+		for lines.Scan() { // until the stream ends
+			if strings.HasPrefix(lines.Text(), "data:") {
+				t.Errorf("after signing out: got %q, want the end", lines.Text())
+			}
+		}
+		if took := time.Since(signedOut); lines.Err() != nil || took > 2*time.Second {
+			t.Errorf("after signing out: got %v after %v, want the end within 2s", lines.Err(), took)
+		}
+	})
 }
 
 // TestLinksToWhatIsGone: a page of events from before a removal doesn't link to what was

@@ -21,6 +21,7 @@ import (
 	"animalstore/internal/photo"
 	"animalstore/internal/photo/phototest"
 	"animalstore/internal/server"
+	"animalstore/internal/testenv"
 )
 
 const everything = animalstore.Read | animalstore.Write | animalstore.Admin
@@ -42,7 +43,7 @@ func start(t *testing.T, change ...func(*server.Config)) *site {
 	s := &site{t: t, http: &http.Transport{MaxIdleConnsPerHost: 32}, now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)}
 	cfg := server.Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0",
-		Hooks:           server.Hooks{Now: s.clock, NoBackground: true, NoSync: true},
+		Hooks:           server.Hooks{Now: s.clock, NoBackground: true, NoSync: true, RequestTimeout: testenv.Deadline},
 		TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		WebhookNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, // nothing is sent without background work
 		// A stop waits this long for the first request of a new connection: less than Drain.
@@ -66,6 +67,17 @@ func start(t *testing.T, change ...func(*server.Config)) *site {
 			t.Errorf("stop the server: %v", err)
 		}
 	})
+	return s
+}
+
+// startInBubble starts a server in a bubble of synctest, with the time limits that it has in
+// production. Its connections are pipes.
+func startInBubble(t *testing.T) *site {
+	network := testenv.NewPipes()
+	s := start(t, func(c *server.Config) {
+		c.Listener, c.Timeouts, c.Hooks.RequestTimeout = network, server.DefaultTimeouts, 0
+	})
+	s.http.DialContext = network.Dial
 	return s
 }
 

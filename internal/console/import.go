@@ -136,8 +136,8 @@ func (v *visit) addPets(file *petFile, r *importResult) error {
 
 // serveFile shows the result of a form with a file, which use gets if its pets can be added.
 func (v *visit) serveFile(file *petFile, use func(*petFile, *importResult) error) error {
-	_ = http.NewResponseController(v.w).EnableFullDuplex() // connections support it: a refusal precedes the form
-	v.allowTime(receiveTimeout)
+	_ = http.NewResponseController(v.w).EnableFullDuplex()    // connections support it: a refusal precedes the form
+	v.allowTime(v.c.RequestTimeout)                           // others can't import while two files arrive slowly
 	if _, err := v.api.GetLimits(v.r.Context()); err != nil { // charges the key for reading the file
 		v.c.fail(v.w, v, err)
 		return v.skipForm()
@@ -184,7 +184,7 @@ func (v *visit) startProgress(pets int) func(client.PetImport) {
 	v.w = begun{v.w}
 	return func(p client.PetImport) {
 		control := http.NewResponseController(v.w)
-		_ = control.SetWriteDeadline(time.Now().Add(pageTimeout)) // the slot is still taken
+		_ = control.SetWriteDeadline(time.Now().Add(v.c.RequestTimeout)) // the slot is still taken
 		fmt.Fprintln(v.w, p.Added+p.Existing, pets)
 		_ = control.Flush() // without progress the page still comes
 		v.allowTime(workTimeout)
@@ -209,7 +209,7 @@ func (v *visit) allowWork() context.CancelFunc {
 // receivePets reads a form with a file. The result has another status than 200 if its pets
 // can't be added.
 func (v *visit) receivePets(file *petFile) importResult {
-	err := file.receive(v.r)
+	err := file.receive(v.r, v.c.RequestTimeout)
 	name := strings.ToValidUTF8(file.name, "\uFFFD")
 	result := importResult{File: shorten(name, maxFileName), Pets: len(file.pets), Mistakes: file.mistakes, status: http.StatusOK}
 	switch {

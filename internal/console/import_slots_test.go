@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/server"
 	"animalstore/internal/testenv"
 )
 
@@ -84,9 +83,7 @@ func TestImportsAtOnce(t *testing.T) {
 // TestSlowImport: a file that takes too long to arrive gives way to others.
 func TestSlowImport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := testenv.NewPipes()
-		s := start(t, func(c *server.Config) { c.Listener, c.Timeouts = network, server.DefaultTimeouts })
-		s.http.DialContext = network.Dial
+		s := startInBubble(t)
 		first, second, third := s.signedIn(everything), s.signedIn(everything), s.signedIn(everything)
 		var responses []<-chan shown
 		for _, b := range []*browser{first, second} {
@@ -109,9 +106,7 @@ func TestSlowImport(t *testing.T) {
 // TestUnreadProgress: browsers that read nothing of their progress give way to others.
 func TestUnreadProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := testenv.NewPipes()
-		s := start(t, func(c *server.Config) { c.Listener, c.Timeouts = network, server.DefaultTimeouts })
-		s.http.DialContext = network.Dial
+		s := startInBubble(t)
 		third := s.signedIn(everything)
 		for range 2 {
 			b := s.signedIn(everything)
@@ -121,7 +116,7 @@ func TestUnreadProgress(t *testing.T) {
 			}
 			req.Header = http.Header{"Accept": {"text/plain"}, "Content-Type": {"multipart/form-data; boundary=x"}}
 			req.AddCookie(&http.Cookie{Name: "animalstore_session", Value: b.cookie})
-			conn := network.Connect()
+			conn, _ := s.http.DialContext(t.Context(), "", "") // a pipe can always be made
 			defer conn.Close()
 			if err := req.Write(conn); err != nil {
 				t.Fatal(err)

@@ -25,9 +25,6 @@ const (
 	maxMistakes = 100
 	// maxImports is how many files may be in memory.
 	maxImports = 2
-	// receiveTimeout is how long a file to import may take to arrive. Others can't be
-	// imported while two arrive slowly.
-	receiveTimeout = 10 * time.Second
 )
 
 // importSlots limits how many files are in memory: maxImports, and one of each key.
@@ -63,7 +60,7 @@ type petFile struct {
 
 // receive reads a form to its end, because a browser that can't send all of it shows no
 // response. The error is about the file as a whole.
-func (f *petFile) receive(r *http.Request) error {
+func (f *petFile) receive(r *http.Request, timeout time.Duration) error {
 	form, err := readParts(r)
 	if err != nil {
 		return errors.New("files are sent with the form on this page")
@@ -75,7 +72,7 @@ func (f *petFile) receive(r *http.Request) error {
 		case err == io.EOF:
 			return wrong
 		case err != nil:
-			return errors.New(refusalText(incompleteError("the file", err, receiveTimeout)))
+			return errors.New(refusalText(incompleteError("the file", err, timeout)))
 		case part.FormName() == "file" && f.name == "" && part.FileName() != "":
 			f.name = part.FileName()
 			wrong = f.read(part)

@@ -102,11 +102,11 @@ func (u *upload) receive() (err error) {
 	return err
 }
 
-// allowPage gives a page pageTimeout from now on, until the returned function is called.
+// allowPage gives a page RequestTimeout from now on, until the returned function is called.
 func (v *visit) allowPage() context.CancelFunc {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), pageTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), v.c.RequestTimeout)
 	v.r = v.r.WithContext(ctx)
-	v.allowTime(pageTimeout)
+	v.allowTime(v.c.RequestTimeout)
 	return cancel
 }
 
@@ -232,7 +232,7 @@ func (u *upload) idempotencyKey(name string) string {
 func (v *visit) allowTime(d time.Duration) {
 	control := http.NewResponseController(v.w)
 	_ = control.SetReadDeadline(time.Now().Add(d)) // connections support both
-	_ = control.SetWriteDeadline(time.Now().Add(d + pageTimeout + 5*time.Second))
+	_ = control.SetWriteDeadline(time.Now().Add(d + v.c.RequestTimeout + 5*time.Second))
 }
 
 // refuse notes a file, or "" for the rest of a form.

@@ -95,7 +95,7 @@ type Hooks struct {
 	// EventsEvery is how often a server polls for events of other processes. 0 means
 	// 250 ms.
 	EventsEvery time.Duration
-	// RequestTimeout is [api.Config.RequestTimeout].
+	// RequestTimeout is [api.Config.RequestTimeout] and [console.Config.RequestTimeout].
 	RequestTimeout time.Duration
 	// NoSync is [sqlite.Options.NoSync].
 	NoSync bool

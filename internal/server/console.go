@@ -28,6 +28,8 @@ func (s *Server) newConsole() http.Handler {
 		Now:         s.cfg.Hooks.Now,
 		Server:      consoleServer{func() *api.Server { return s.handler }},
 		Sessions:    consoleSessions{s.db},
+
+		RequestTimeout: s.cfg.Hooks.RequestTimeout,
 	})
 }
 

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,14 +16,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/db/transfer/s3/s3test"
 	"animalstore/internal/testenv"
-
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 // bucketPlace is where the tests keep backups.
@@ -39,53 +34,6 @@ type bucketService struct {
 
 func (s bucketService) env() []string {
 	return []string{"AWS_ENDPOINT_URL=" + s.url, "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey, "AWS_REGION=us-east-1"}
-}
-
-// client returns a client that reads and writes the bucket's objects directly.
-func (s bucketService) client(t *testing.T) *bucketClient {
-	t.Helper()
-	c, err := minio.New(strings.TrimPrefix(s.url, "http://"), &minio.Options{Creds: credentials.NewStaticV4(s3test.AccessKey, s3test.SecretKey, ""), Region: "us-east-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &bucketClient{t, c}
-}
-
-type bucketClient struct {
-	t      *testing.T
-	client *minio.Client
-}
-
-func (c *bucketClient) keys() (keys []string) {
-	c.t.Helper()
-	for o := range c.client.ListObjects(c.t.Context(), s3test.Bucket, minio.ListObjectsOptions{Recursive: true}) {
-		if o.Err != nil {
-			c.t.Fatal(o.Err)
-		}
-		keys = append(keys, o.Key)
-	}
-	return keys
-}
-
-func (c *bucketClient) get(key string) []byte {
-	c.t.Helper()
-	o, err := c.client.GetObject(c.t.Context(), s3test.Bucket, key, minio.GetObjectOptions{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer o.Close()
-	content, err := io.ReadAll(o)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return content
-}
-
-func (c *bucketClient) set(key string, content []byte) {
-	c.t.Helper()
-	if _, err := c.client.PutObject(c.t.Context(), s3test.Bucket, key, bytes.NewReader(content), int64(len(content)), minio.PutObjectOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
 }
 
 func startBucket(t *testing.T) bucketService {
@@ -245,51 +193,6 @@ func guideCommands(t *testing.T, test string) (commands []string) {
 	return commands
 }
 
-// TestHalfBackup: what isn't a complete backup isn't restored from a bucket.
-func TestHalfBackup(t *testing.T) {
-	t.Parallel()
-	service := startBucket(t)
-	env, objects := service.env(), service.client(t)
-	database := newDatabase(t)
-	newKey(t, database, "--name", "owner")
-	if r := runWith(t, env, "db", "backup", bucketPlace, "--database", "sqlite:"+database); r.code != 0 {
-		t.Fatalf("db backup: %+v", r)
-	}
-	key := objects.keys()[0]
-	whole := objects.get(key)
-	for name, content := range map[string][]byte{
-		"half":                 whole[:len(whole)/2],
-		"without its checksum": whole[:len(whole)/4096*4096],
-		"with another byte":    append(append([]byte{}, whole[:5000]...), append([]byte{whole[5000] ^ 1}, whole[5001:]...)...),
-		"empty":                {},
-	} {
-		objects.set(key, content)
-		store := newDatabase(t)
-		if r := runWith(t, env, "db", "restore", bucketPlace, "--database", "sqlite:"+store); r.code != 1 {
-			t.Errorf("%s: got %+v, want exit code 1", name, r)
-		}
-		if left, _ := filepath.Glob(store + "*"); len(left) > 0 {
-			t.Errorf("%s: left over: %q", name, left)
-		}
-	}
-	objects.set(key, whole)
-	proxy, store := startProxy(t, service.url), newDatabase(t)
-	proxy.mode.Store(refuses)
-	if r := runWith(t, bucketService{url: proxy.url}.env(), "db", "restore", bucketPlace, "--database", "sqlite:"+store); r.code != 1 {
-		t.Errorf("from a service that refuses: got %+v, want exit code 1", r)
-	}
-	if left, _ := filepath.Glob(store + "*"); len(left) > 0 {
-		t.Errorf("from a service that refuses: left over: %q", left)
-	}
-	proxy.mode.Store(cuts) // several times, because the backup is larger than what it lets through
-	if r := runWith(t, bucketService{url: proxy.url}.env(), "db", "restore", bucketPlace, "--database", "sqlite:"+store); r.code != 0 {
-		t.Errorf("from a service that cuts: got %+v, want it restored", r)
-	}
-	if r := runWith(t, env, "db", "restore", bucketPlace, "--database", "sqlite:"+newDatabase(t)); r.code != 0 || !strings.Contains(r.stderr, key+", made 20") {
-		t.Errorf("whole: got %+v, want it restored, and which one it was", r)
-	}
-}
-
 // TestWrongBucket: a bucket that can't be used is reported before the store is read.
 func TestWrongBucket(t *testing.T) {
 	t.Parallel()
@@ -304,77 +207,6 @@ func TestWrongBucket(t *testing.T) {
 	if r := runWith(t, startBucket(t).env(), "db", "backup", bucketPlace, "--database", "sqlite:"+empty); r.code != 1 || len(mustRead(t, empty)) > 0 {
 		t.Errorf("an empty file: got %+v and %d bytes, want exit code 1 and no change", r, len(mustRead(t, empty)))
 	}
-}
-
-// TestBucketPrune_Slow: a server deletes its own old backups, and nothing else in the bucket.
-func TestBucketPrune_Slow(t *testing.T) {
-	t.Parallel()
-	service := startBucket(t)
-	objects := service.client(t)
-	other := newDatabase(t)
-	newKey(t, other, "--name", "owner")
-	if r := runWith(t, service.env(), "db", "backup", bucketPlace, "--database", "sqlite:"+other); r.code != 0 {
-		t.Fatalf("db backup: %+v", r)
-	}
-	objects.set("shop/film.mp4", []byte("a film"))
-	others := objects.keys()
-	s := start(t, withEnv(append(service.env(), "ANIMALSTORE_BACKUP_TO="+bucketPlace, "ANIMALSTORE_BACKUP_EVERY=1s", "ANIMALSTORE_BACKUP_KEEP=1")...))
-	var made []string
-	testenv.Eventually(t, "old backups are deleted", func() bool {
-		var stored []string
-		for _, key := range objects.keys() {
-			if slices.Contains(others, key) {
-				continue
-			}
-			if stored = append(stored, key); !slices.Contains(made, key) {
-				made = append(made, key)
-			}
-		}
-		if len(made) > 0 && len(stored) == 0 || len(stored) > 2 {
-			t.Fatalf("got the backups %q, want one, or two while the older is deleted", stored)
-		}
-		return len(made) >= 5
-	})
-	s.stop()
-	if got := objects.keys(); !slices.Contains(got, made[len(made)-1]) || !slices.Contains(got, others[0]) || !slices.Contains(got, others[1]) {
-		t.Errorf("got %q in the bucket, want %q and the newest backup", got, others)
-	}
-}
-
-// TestCopiedStore: a copy of a store's file that is served with the same settings leaves the
-// backups of the original. It says so once.
-func TestCopiedStore(t *testing.T) {
-	t.Parallel()
-	service := startBucket(t)
-	objects := service.client(t)
-	original, copied := newDatabase(t), newDatabase(t)
-	newKey(t, original, "--name", "owner")
-	backUp := func() {
-		t.Helper()
-		if r := runWith(t, service.env(), "db", "backup", bucketPlace, "--database", "sqlite:"+original); r.code != 0 || strings.Contains(r.stderr, "copy of") {
-			t.Fatalf("db backup: %+v", r)
-		}
-	}
-	backUp()
-	if err := os.WriteFile(copied, mustRead(t, original), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "a new name", func() bool { return !strings.HasSuffix(objects.keys()[0], time.Now().UTC().Format("150405Z.db")) })
-	backUp()
-	originals := objects.keys()
-	s := start(t, onDatabase(copied), withEnv(append(service.env(), "ANIMALSTORE_BACKUP_TO="+bucketPlace, "ANIMALSTORE_BACKUP_EVERY=1s", "ANIMALSTORE_BACKUP_KEEP=1")...))
-	testenv.Eventually(t, "the copy replaces a backup of its own", func() bool { return strings.Count(s.stderr.String(), "uploaded a backup") > 2 })
-	s.stop()
-	got := objects.keys()
-	for _, key := range originals {
-		if !slices.Contains(got, key) {
-			t.Errorf("the copy deleted %s: got %q", key, got)
-		}
-	}
-	if n := strings.Count(s.stderr.String(), "new id"); n != 1 || len(originals) != 2 {
-		t.Errorf("of %q, the copy said %d times that it is one, want once:\n%s", originals, n, s.stderr)
-	}
-	backUp() // the original keeps its id, because its backups are still the newest of it
 }
 
 // TestBucketUnreachable: a server whose bucket can't be reached starts, serves and stops as

@@ -37,48 +37,12 @@ func TestTerminateHTTPS_Slow(t *testing.T) {
 func testTerminate(t *testing.T, s *server) {
 	const clients = 32
 	key := loadKey(t, s.database)
-
-	var answered, terminated, late atomic.Int64
-	acknowledged := make([][]pet, clients)
-	var wg sync.WaitGroup
-	for i := range clients {
-		wg.Go(func() {
-			var conn *rawConn
-			for n := 0; ; n++ {
-				write := (i+n)%2 == 0
-				a, closes, err := request(s, &conn, key, write, fmt.Sprintf("client %d, number %d", i, n))
-				if err == errRefused {
-					return
-				}
-				if err != nil {
-					t.Errorf("client %d: a request was cut off: %v", i, err)
-					return
-				}
-				switch p, err := decodePet(a.body); {
-				case write && (a.status != 201 || err != nil):
-					t.Errorf("client %d: got %d %s, want 201", i, a.status, a.body)
-				case write:
-					acknowledged[i] = append(acknowledged[i], p)
-				case a.status != 200:
-					t.Errorf("client %d: got %d %s, want 200", i, a.status, a.body)
-				}
-				answered.Add(1)
-				if terminated.Load() > 0 {
-					late.Add(1)
-				}
-				// Half of the clients connect for each request.
-				if closes || i%4 < 2 {
-					conn.Close()
-					conn = nil
-				}
-			}
-		})
-	}
-	testenv.Eventually(t, "the load is on", func() bool { return answered.Load() > 10*clients })
+	load := startRawLoad(t, s, key, clients, true)
+	testenv.Eventually(t, "the load is on", func() bool { return load.total() > 10*clients })
 	// They can't start earlier, because the server cuts off a header that takes more
 	// than five seconds.
 	slow := startSlowRequests(t, s, key)
-	terminated.Add(1)
+	before := load.total()
 	s.signal(syscall.SIGTERM)
 	testenv.Eventually(t, "new connections are refused", func() bool {
 		c, err := tryDial(s)
@@ -87,8 +51,8 @@ func testTerminate(t *testing.T, s *server) {
 		}
 		return err != nil
 	})
-	slow.finish(t, s)
-	wg.Wait()
+	load.keep(slow.finish(t))
+	load.clients.Wait()
 	if code := s.wait(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
@@ -96,19 +60,76 @@ func testTerminate(t *testing.T, s *server) {
 	if strings.Contains(log, "panic") || !strings.Contains(log, "msg=stopped") {
 		t.Errorf("the log doesn't report a clean shutdown:\n%s", log)
 	}
-	if late.Load() == 0 {
+	if load.total() == before {
 		t.Error("nothing was answered after the signal: the load is too light")
 	}
+	load.wantStored(t, s.database, key)
+}
 
-	all := newLedger()
-	for _, some := range append(acknowledged, slow.acknowledged) {
-		for _, p := range some {
-			if err := all.add(p); err != nil {
-				t.Error(err)
+// rawLoad are clients that read and add pets on bare connections, which never send a request
+// twice. Half of them connect for each request.
+type rawLoad struct {
+	answered [2]atomic.Int64 // on connections for one request, and on ones that are kept alive
+	stopping atomic.Bool
+	clients  sync.WaitGroup
+
+	mu           sync.Mutex
+	acknowledged []pet
+}
+
+// startRawLoad lets clients send requests until they are stopped or, if it may happen, a
+// connection is refused.
+func startRawLoad(t *testing.T, s *server, key string, clients int, mayRefuse bool) *rawLoad {
+	l := &rawLoad{}
+	for i := range clients {
+		l.clients.Go(func() {
+			var conn *rawConn
+			for n := 0; !l.stopping.Load(); n++ {
+				write := (i+n)%2 == 0
+				a, closes, err := request(s, &conn, key, write, fmt.Sprintf("client %d, number %d", i, n))
+				if err == errRefused && mayRefuse {
+					return
+				}
+				if err != nil {
+					t.Errorf("client %d, request %d: %v", i, n, err)
+					return
+				}
+				switch p, err := decodePet(a.body); {
+				case write && a.status == 201 && err == nil:
+					l.keep(p)
+				case write || a.status != 200:
+					t.Errorf("client %d, request %d: got %d %s", i, n, a.status, a.body)
+				}
+				keptAlive := i / 2 % 2
+				l.answered[keptAlive].Add(1)
+				if closes || keptAlive == 0 {
+					conn.Close()
+					conn = nil
+				}
 			}
+		})
+	}
+	return l
+}
+
+func (l *rawLoad) keep(p pet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.acknowledged = append(l.acknowledged, p)
+}
+
+func (l *rawLoad) total() int64 { return l.answered[0].Load() + l.answered[1].Load() }
+
+// wantStored checks that a new server has every pet that was acknowledged.
+func (l *rawLoad) wantStored(t *testing.T, database, key string) {
+	t.Helper()
+	all := newLedger()
+	for _, p := range l.acknowledged {
+		if err := all.add(p); err != nil {
+			t.Error(err)
 		}
 	}
-	s = start(t, onDatabase(s.database))
+	s := start(t, onDatabase(database))
 	if n, which := all.missing(newClient(t, s, key).allPets(t, 0), 0); n > 0 {
 		t.Errorf("%d of %d acknowledged pets are lost, such as %q", n, len(all.pets), which)
 	}
@@ -158,7 +179,6 @@ func request(s *server, conn **rawConn, key string, write bool, name string) (re
 type slowRequests struct {
 	halfBody, halfHeader, silent *rawConn
 	rest                         string // of the body
-	acknowledged                 []pet
 }
 
 func startSlowRequests(t *testing.T, s *server, key string) *slowRequests {
@@ -176,7 +196,8 @@ func startSlowRequests(t *testing.T, s *server, key string) *slowRequests {
 	return slow
 }
 
-func (slow *slowRequests) finish(t *testing.T, s *server) {
+// finish returns the pet that was added.
+func (slow *slowRequests) finish(t *testing.T) pet {
 	t.Helper()
 	slow.halfBody.send(t, slow.rest)
 	a := slow.halfBody.mustReceive(t)
@@ -185,7 +206,6 @@ func (slow *slowRequests) finish(t *testing.T, s *server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow.acknowledged = append(slow.acknowledged, p)
 	slow.halfHeader.send(t, "\r\n")
 	wantStatus(t, slow.halfHeader.mustReceive(t), 401, "missing_api_key")
 	slow.silent.send(t, message("GET", "/readyz", "", ""))
@@ -197,4 +217,5 @@ func (slow *slowRequests) finish(t *testing.T, s *server) {
 	if !closes || a.header.Get("Retry-After") == "" {
 		t.Errorf("the response of a server that is stopping has headers %v, want Connection: close and Retry-After", a.header)
 	}
+	return p
 }

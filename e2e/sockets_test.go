@@ -3,15 +3,12 @@
 package e2e
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"animalstore/internal/testenv"
@@ -81,48 +78,13 @@ func testRestarts(t *testing.T, args []string) {
 	v.args = args
 	key := loadKey(t, v.database)
 	s := v.start(t)
-	target := &server{url: s.url} // whichever server has the socket
-
 	const clients = 16
-	var answered [2]atomic.Int64 // on new connections, and on ones that are kept alive
-	acknowledged := make([][]pet, clients)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range clients {
-		wg.Go(func() {
-			var conn *rawConn
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				write := n%2 == 0
-				a, closes, err := request(target, &conn, key, write, fmt.Sprintf("client %d, number %d", i, n))
-				if err != nil {
-					t.Errorf("client %d, request %d: %v", i, n, err)
-					return
-				}
-				p, err := decodePet(a.body)
-				switch {
-				case write && a.status == 201 && err == nil:
-					acknowledged[i] = append(acknowledged[i], p)
-				case a.status != 200:
-					t.Errorf("client %d, request %d: got %d %s", i, n, a.status, a.body)
-				}
-				answered[i%2].Add(1)
-				if closes || i%2 == 0 {
-					conn.Close()
-					conn = nil
-				}
-			}
-		})
-	}
+	load := startRawLoad(t, &server{url: s.url}, key, clients, false) // whichever server has the socket
 	rounds := testenv.Count(3, 20)
 	for round := range rounds {
-		before := [2]int64{answered[0].Load(), answered[1].Load()}
+		before := [2]int64{load.answered[0].Load(), load.answered[1].Load()}
 		testenv.Eventually(t, "requests are answered", func() bool {
-			return t.Failed() || answered[0].Load() > before[0]+10*clients && answered[1].Load() > before[1]+10*clients
+			return t.Failed() || load.answered[0].Load() > before[0]+10*clients && load.answered[1].Load() > before[1]+10*clients
 		})
 		if round == 0 {
 			resp, err := http.Get("http://" + v.addresses[1] + "/metrics")
@@ -134,23 +96,10 @@ func testRestarts(t *testing.T, args []string) {
 		s = v.start(t)
 	}
 	testenv.Eventually(t, "the last server serves", func() bool { return t.Failed() || strings.Contains(s.stderr.String(), "msg=serving") })
-	close(stop)
-	wg.Wait()
-	t.Logf("%d restarts: %d requests on new connections and %d on ones that were kept alive", rounds, answered[0].Load(), answered[1].Load())
-
-	all := newLedger()
-	for _, some := range acknowledged {
-		for _, p := range some {
-			if err := all.add(p); err != nil {
-				t.Error(err)
-			}
-		}
-	}
+	load.stopping.Store(true)
+	load.clients.Wait()
 	s.stop()
-	s = start(t, onDatabase(v.database))
-	if n, which := all.missing(newClient(t, s, key).allPets(t, 0), 0); n > 0 {
-		t.Errorf("%d of %d acknowledged pets are lost, such as %q", n, len(all.pets), which)
-	}
+	load.wantStored(t, v.database, key)
 }
 
 // TestSocketMistakes: sockets that can't be used are refused with a message.

@@ -13,8 +13,6 @@ import (
 
 	"animalstore"
 	"animalstore/internal/db"
-	"animalstore/internal/db/postgres"
-	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/sample"
 	"animalstore/internal/terminal"
@@ -141,28 +139,5 @@ func TestSeedInterrupted(t *testing.T) {
 			}
 			mustCheck(t, store.DB, file)
 		})
-	}
-}
-
-// TestSeedIsTheSameEverywhere_Slow: the same seed is the same store in every engine.
-func TestSeedIsTheSameEverywhere_Slow(t *testing.T) {
-	t.Parallel()
-	other, err := postgres.Open(t.Context(), pgtest.Shared(t).NewDatabase(t, ""), postgres.Options{Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	ours := openStoreAt(t, filepath.Join(t.TempDir(), "store.db"))
-	defer ours.Close()
-	var stores []db.Rows
-	for _, store := range []db.DB{ours, other} {
-		for range 2 { // the second adds
-			mustFill(t, store, sample.Store{Seed: 3, Pets: 400})
-		}
-		stores = append(stores, everything(t, store))
-	}
-	a, b := stores[0], stores[1]
-	if len(a.Pets) != 800 || !slices.Equal(a.Pets, b.Pets) || !slices.Equal(a.Orders, b.Orders) || !slices.Equal(a.Categories, b.Categories) {
-		t.Errorf("got stores of %d and %d pets that differ, want the same 800", len(a.Pets), len(b.Pets))
 	}
 }

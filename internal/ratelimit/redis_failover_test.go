@@ -42,7 +42,6 @@ func testFailover(t *testing.T, redis failover) {
 		{"planned", func(*redistest.Server) { redis.Failover() }, func(*redistest.Server) {}},
 	}
 	f := newFleet(t, redis.URL(), 0, time.Hour)
-	f.setTimeout(frozenTimeout) // one of the servers is frozen
 	rude := enterprise(1_000_000, 1, 1_000_000)
 	var banEnd int64
 	for range 4 { // the fourth lasts a day, longer than the test
@@ -140,7 +139,6 @@ func TestShardAway(t *testing.T) {
 	redis := redistest.StartCluster(t, false)
 	for i, away := range redis.Primaries {
 		f := newFleet(t, redis.URL(), 0)
-		f.setTimeout(frozenTimeout)
 		in, other := f.servers[0], redis.Primaries[(i+1)%3]
 		away.Stop()
 		stopLoad := f.load()

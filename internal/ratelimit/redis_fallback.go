@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// dialTimeout is for connecting, which no request waits for.
+	// dialTimeout is for connecting, which no request waits for, unless the address has a
+	// longer timeout.
 	dialTimeout = time.Second
 	// maxLate is how many replies in a row may be late before a server decides on its
 	// own. A single one says little: the server itself may be short of processor time.

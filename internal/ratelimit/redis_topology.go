@@ -49,7 +49,7 @@ func checkTopology(options rueidis.ClientOption) error {
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), options.Dialer.Timeout)
 	defer cancel()
 	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
 	if err != nil {

@@ -61,8 +61,8 @@ func parseRedisURL(address string) (o rueidis.ClientOption, timeout time.Duratio
 		o.TLSConfig.ServerName = "" // verify each server by its own name, not the first one's
 	}
 	o.ForceSingleClient = topologyOf(&o) == standalone
-	o.Dialer = net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
-	o.ConnWriteTimeout = dialTimeout
+	o.Dialer = net.Dialer{Timeout: max(dialTimeout, timeout), KeepAlive: keepAlive}
+	o.ConnWriteTimeout = o.Dialer.Timeout
 	o.DisableRetry = true // a call that is sent twice is charged twice
 	o.DisableCache = true
 	o.AlwaysPipelining = true // which also notices at once that a connection has ended

@@ -85,7 +85,8 @@ func (c *Cluster) URL() string { return secureURL(c.Nodes()) }
 
 // secureURL is the address of several servers.
 func secureURL(servers []*Server) string {
-	url := "rediss://:" + password + "@" + servers[0].Addr + "?skip_verify=true&" + Patience
+	// A frozen primary is replaced, so limiters don't wait for it as long as usual.
+	url := "rediss://:" + password + "@" + servers[0].Addr + "?skip_verify=true&timeout=3s"
 	for _, s := range servers[1:] {
 		url += "&addr=" + s.Addr
 	}

@@ -49,7 +49,6 @@ var tests = []struct {
 }{
 	{"days", testDays},
 	{"windows", testWindows},
-	{"headers", testHeaders},
 	{"strikes", testStrikes},
 	{"bans", testBans},
 	{"unban", testUnban},

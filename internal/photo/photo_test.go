@@ -184,15 +184,22 @@ func TestNoMetadata(t *testing.T) {
 	for name, prefix := range map[string]string{"tEXt": "Comment\x00", "iTXt": "XML:com.adobe.xmp\x00\x00\x00\x00\x00", "zTXt": "Comment\x00\x00", "eXIf": "II*\x00", "prVt": ""} {
 		inPNG = phototest.InsertChunk(inPNG, name, []byte(prefix+secret))
 	}
+	inWebP := phototest.RIFF("VP8X", []byte{0x20 | 0x08 | 0x04, 0, 0, 0, 59, 0, 0, 39, 0, 0}) // with a profile, EXIF and XMP
+	for _, chunk := range [][]byte{
+		phototest.RIFF("ICCP", []byte(secret)), phototest.WebP(60, 40, color.NRGBA{10, 200, 30, 255}), phototest.RIFF("EXIF", phototest.EXIF(6, secret)[6:]), phototest.RIFF("XMP ", []byte(secret)),
+	} {
+		inWebP = append(inWebP, chunk[12:]...)
+	}
 	clear := image.NewNRGBA(img.Rect) // kept as PNG
 	for contentType, data := range map[string][]byte{
 		"image/jpeg": inJPEG,
 		"image/png":  append(inPNG, secret...),
+		"image/webp": phototest.Resize(inWebP),
 		"image/png ": phototest.InsertChunk(phototest.PNG(clear), "tEXt", []byte("Comment\x00"+secret)),
 	} {
 		p := process(t, strings.TrimSpace(contentType), data)
 		for kept, b := range map[string][]byte{"image": p.Image, "thumbnail": p.Thumbnail} {
-			for _, word := range []string{secret, "Kodak", "Exif", "ICC_PROFILE", "Photoshop", "adobe", "tEXt", "iTXt", "zTXt", "eXIf"} {
+			for _, word := range []string{secret, "Kodak", "Exif", "ICC_PROFILE", "Photoshop", "adobe", "tEXt", "iTXt", "zTXt", "eXIf", "EXIF", "ICCP", "XMP"} {
 				if bytes.Contains(b, []byte(word)) {
 					t.Errorf("the %s of a %s upload contains %q", kept, contentType, word)
 				}

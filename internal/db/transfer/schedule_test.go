@@ -111,9 +111,9 @@ func names(t *testing.T, dir string) []string {
 	return all
 }
 
-// TestBackupSchedule: backups are made on time, counted from the newest file, and only
-// files named like backups of this store are deleted. Time starts at midnight on 1
-// January 2000.
+// TestBackupSchedule: backups are made on time, counted from the newest one, in a directory and
+// in a remote place, and only old backups of this store are deleted. Time starts at midnight
+// on 1 January 2000.
 func TestBackupSchedule(t *testing.T) {
 	others := []string{
 		"store-ffffffffffff-19990101T000000Z.db", "store-0a1b2c3d4e5f-20001301T000000Z.db",
@@ -124,29 +124,51 @@ func TestBackupSchedule(t *testing.T) {
 		after    time.Duration
 		want     []string
 	}{
-		"none yet":           {nil, time.Minute, []string{"store-0a1b2c3d4e5f-20000101T000000Z.db"}},
-		"not due yet":        {[]string{"store-0a1b2c3d4e5f-19991231T233000Z.db"}, 29 * time.Minute, []string{"store-0a1b2c3d4e5f-19991231T233000Z.db"}},
-		"due":                {[]string{"store-0a1b2c3d4e5f-19991231T233000Z.db"}, 31 * time.Minute, []string{"store-0a1b2c3d4e5f-19991231T233000Z.db", "store-0a1b2c3d4e5f-20000101T003000Z.db"}},
-		"from the future":    {[]string{"store-0a1b2c3d4e5f-20100101T000000Z.db"}, 61 * time.Minute, []string{"store-0a1b2c3d4e5f-20000101T000000Z.db", "store-0a1b2c3d4e5f-20000101T010000Z.db", "store-0a1b2c3d4e5f-20100101T000000Z.db"}},
-		"replaced":           {[]string{"store-0a1b2c3d4e5f-20100101T000000Z.db"}, 121 * time.Minute, []string{"store-0a1b2c3d4e5f-20000101T000000Z.db", "store-0a1b2c3d4e5f-20000101T010000Z.db", "store-0a1b2c3d4e5f-20000101T020000Z.db"}},
-		"more than are kept": {[]string{"store-0a1b2c3d4e5f-19991230T000000Z.db"}, 3*time.Hour + time.Minute, []string{"store-0a1b2c3d4e5f-20000101T010000Z.db", "store-0a1b2c3d4e5f-20000101T020000Z.db", "store-0a1b2c3d4e5f-20000101T030000Z.db"}},
+		"none yet":           {nil, time.Minute, []string{"20000101T000000"}},
+		"not due yet":        {[]string{"19991231T233000"}, 29 * time.Minute, []string{"19991231T233000"}},
+		"due":                {[]string{"19991231T233000"}, 31 * time.Minute, []string{"19991231T233000", "20000101T003000"}},
+		"more than are kept": {[]string{"19991230T000000"}, 3*time.Hour + time.Minute, []string{"20000101T010000", "20000101T020000", "20000101T030000"}},
+		// The clock was ahead: what it made counts as the oldest.
+		"from the future": {[]string{"20100101T000000", "20100102T000000", "20100103T000000"}, 61 * time.Minute,
+			[]string{"20000101T000000", "20000101T010000", "20100103T000000"}},
+		"the future is replaced": {[]string{"20100101T000000"}, 121 * time.Minute, []string{"20000101T000000", "20000101T010000", "20000101T020000"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) {
-				b := testScheduler(t, Schedule{Dir: dir}, append(slices.Clone(others), test.existing...)...)
-				stop := runScheduler(b)
-				time.Sleep(test.after)
-				stop()
-				got := slices.DeleteFunc(names(t, dir), func(name string) bool { return slices.Contains(others, name) })
-				if !slices.Equal(got, test.want) {
-					t.Errorf("got %q, want %q", got, test.want)
-				}
-				if left := len(names(t, dir)) - len(got); left != len(others) {
-					t.Errorf("%d files that aren't backups are left, want %d", left, len(others))
-				}
+		for _, in := range []string{"directory", "bucket"} {
+			t.Run(name+" in a "+in, func(t *testing.T) {
+				dir := t.TempDir()
+				synctest.Test(t, func(t *testing.T) {
+					existing, want := slices.Clone(others), slices.Clone(others)
+					for _, stamp := range test.existing {
+						existing = append(existing, snapshotAt(stamp))
+					}
+					for _, stamp := range test.want {
+						want = append(want, snapshotAt(stamp))
+					}
+					remote := newRemote(existing...)
+					var b *Scheduler
+					if in == "directory" {
+						b = testScheduler(t, Schedule{Dir: dir}, existing...)
+					} else {
+						b = testScheduler(t, Schedule{To: remote})
+						began(b, existing...)
+						stageIn(b, dir)
+					}
+					stop := runScheduler(b)
+					time.Sleep(test.after)
+					stop()
+					got := names(t, dir)
+					if in == "bucket" {
+						if len(got) > 0 {
+							t.Errorf("got %q next to the store, want nothing", got)
+						}
+						got = remote.names()
+					}
+					if slices.Sort(want); !slices.Equal(got, want) {
+						t.Errorf("got %q, want %q", got, want)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

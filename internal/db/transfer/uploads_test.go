@@ -118,51 +118,6 @@ func stageIn(b *Scheduler, dir string) (staged *atomic.Int32) {
 
 func snapshotAt(stamp string) string { return "store-" + testID + "-" + stamp + "Z.db" }
 
-// TestUploads: without a directory, backups are made on time, counted from the newest in the
-// remote place, and only old ones of this store are deleted there.
-func TestUploads(t *testing.T) {
-	others := []string{"store-ffffffffffff-19990101T000000Z.db", "store.db"}
-	for name, test := range map[string]struct {
-		existing []string
-		after    time.Duration
-		want     []string
-	}{
-		"none yet":    {nil, time.Minute, []string{"20000101T000000"}},
-		"not due yet": {[]string{"19991231T233000"}, 29 * time.Minute, []string{"19991231T233000"}},
-		"due":         {[]string{"19991231T233000"}, 31 * time.Minute, []string{"19991231T233000", "20000101T003000"}},
-		"too many":    {[]string{"19991230T000000"}, 3*time.Hour + time.Minute, []string{"20000101T010000", "20000101T020000", "20000101T030000"}},
-		// The clock was ahead: what it made counts as the oldest.
-		"from the future": {[]string{"20100101T000000", "20100102T000000", "20100103T000000"}, 61 * time.Minute,
-			[]string{"20000101T000000", "20000101T010000", "20100103T000000"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) {
-				remote := newRemote(others...)
-				for _, stamp := range test.existing {
-					remote.files[snapshotAt(stamp)] = nil
-				}
-				b := testScheduler(t, Schedule{To: remote})
-				began(b, remote.names()...)
-				stageIn(b, dir)
-				stop := runScheduler(b)
-				time.Sleep(test.after)
-				stop()
-				want := slices.Clone(others)
-				for _, stamp := range test.want {
-					want = append(want, snapshotAt(stamp))
-				}
-				if got := remote.names(); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
-					t.Errorf("got %q, want %q", got, want)
-				}
-				if left := names(t, dir); len(left) > 0 {
-					t.Errorf("got %q next to the store, want nothing", left)
-				}
-			})
-		})
-	}
-}
-
 // TestUploadFails: a failed upload of the same backup is tried again after a minute, then
 // two, and so on, and the status says so.
 func TestUploadFails(t *testing.T) {

@@ -26,9 +26,7 @@ func dispatch(t *testing.T, d db.DB, at animalstore.Time) {
 func webhookWithDeliveries(t *testing.T, d db.DB, n int) animalstore.Webhook {
 	t.Helper()
 	webhook := mustCreateWebhook(t, d, "pet.*")
-	for range n {
-		mustCreatePet(t, d, rex)
-	}
+	createMany(t, d, n)
 	dispatch(t, d, noon)
 	return webhook
 }

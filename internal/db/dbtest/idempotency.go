@@ -191,7 +191,7 @@ func dropsRecords(t *testing.T, d db.DB) {
 // sentManyTimes: however often a write is sent at once, it happens once and all callers
 // get its result.
 func sentManyTimes(t *testing.T, d db.DB) {
-	for round := range testenv.Count(5, 300) {
+	for round := range testenv.Count(2, 300) {
 		pet := mustCreatePet(t, d, rex)
 		var mu sync.Mutex
 		created, placed, firsts := map[animalstore.Pet]int{}, map[animalstore.Order]int{}, 0

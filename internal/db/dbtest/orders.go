@@ -160,11 +160,11 @@ func orderListsSelect(t *testing.T, d db.DB) {
 	positions := []int64{0, 1, all[len(all)-1].ID, all[20].ID, all[0].ID, all[0].ID + 1, math.MaxInt64}
 	some := [][]animalstore.OrderStatus{nil, {"delivered"}, {"cancelled"}, {"approved", "placed"}, {"cancelled", "delivered", "placed"}, animalstore.OrderStatuses}
 	for _, statuses := range some {
-		for _, pet := range []int64{0, pets[0].ID, pets[3].ID, math.MaxInt64} {
-			for _, reference := range []animalstore.OptionalText{"", "A 1", "a 1", "nobody's"} {
+		for _, pet := range []int64{0, pets[0].ID, pets[3].ID} {
+			for _, reference := range []animalstore.OptionalText{"", "A 1", "nobody's"} {
 				for _, position := range positions {
 					for _, oldest := range []bool{false, true} {
-						for _, limit := range []int{1, 5, 101} {
+						for _, limit := range []int{5, 101} {
 							q := db.OrderQuery{Statuses: statuses, PetID: pet, Reference: reference, Oldest: oldest, After: position, Limit: limit}
 							if got, want := mustListOrders(t, d, q), selectedOrders(all, q); !slices.Equal(got, want) {
 								t.Errorf("Orders(%+v)\ngot  %+v\nwant %+v", q, got, want)

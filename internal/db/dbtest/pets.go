@@ -62,10 +62,10 @@ func listSelects(t *testing.T, d db.DB) {
 	befores := []int64{0, 1, all[len(all)-1].ID, all[len(all)/2].ID, all[0].ID, all[0].ID + 1, math.MaxInt64}
 	some := []int64{all[40].ID, all[3].ID, all[3].ID, all[59].ID, all[17].ID, all[18].ID, all[19].ID, math.MaxInt64, math.MinInt64, 0, -1}
 	for _, status := range append([]animalstore.PetStatus{""}, animalstore.PetStatuses...) {
-		for _, category := range []*int64{nil, new(int64(0)), new(int64(3)), new(int64(-3)), new(int64(math.MaxInt64))} {
+		for _, category := range []*int64{nil, new(int64(0)), new(int64(3)), new(int64(math.MaxInt64))} {
 			for _, ids := range [][]int64{nil, some, some[:1], some[7:8]} {
 				for _, before := range befores {
-					for _, limit := range []int{1, 2, 20, 101} {
+					for _, limit := range []int{2, 101} {
 						q := db.PetQuery{IDs: ids, CategoryID: category, Status: status, Before: before, Limit: limit}
 						if got, want := mustList(t, d, q), selected(all, q); !slices.Equal(got, want) {
 							t.Errorf("Pets(%+v)\ngot  %+v\nwant %+v", q, got, want)

@@ -334,11 +334,7 @@ func (a response) wantMessage(t testing.TB, parts ...string) {
 // pets decodes a page of pets.
 func (a response) pets(t testing.TB) []animalstore.Pet {
 	t.Helper()
-	var pets []animalstore.Pet
-	if err := json.Unmarshal(a.body, &pets); err != nil || a.status != http.StatusOK {
-		t.Fatalf("got %v, want a page of pets (%v)", a, err)
-	}
-	return pets
+	return read[[]animalstore.Pet](t, a, http.StatusOK)
 }
 
 // add creates pets and returns them, oldest first.

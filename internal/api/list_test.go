@@ -1,9 +1,7 @@
 package api_test
 
 import (
-	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -36,20 +34,17 @@ func (a response) links(t testing.TB) (first, next string) {
 }
 
 // walk follows next links from path and returns the pages.
-func (s *service) walk(ctx context.Context, path string) (pages [][]animalstore.Pet, err error) {
+func walk[T any](t testing.TB, s *service, path string) (pages [][]T) {
+	t.Helper()
 	for path != "" {
-		got, err := s.send(ctx, call{path: path})
-		if err != nil {
-			return nil, err
+		if len(pages) > 1000 {
+			t.Fatalf("the list does not end: %s", path)
 		}
-		var page []animalstore.Pet
-		if err := json.Unmarshal(got.body, &page); err != nil {
-			return nil, fmt.Errorf("got %v, want a page: %w", got, err)
-		}
-		pages = append(pages, page)
-		path = linkGrammar.FindStringSubmatch(got.header.Get("Link"))[2]
+		page := s.do(t, call{path: path})
+		pages = append(pages, read[[]T](t, page, http.StatusOK))
+		_, path = page.links(t)
 	}
-	return pages, nil
+	return pages
 }
 
 func TestEmptyLists(t *testing.T) {
@@ -98,10 +93,7 @@ func TestListWalk(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.path, func(t *testing.T) {
-			pages, err := s.walk(t.Context(), test.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pages := walk[animalstore.Pet](t, s, test.path)
 			sizes := []int{}
 			for _, page := range pages {
 				sizes = append(sizes, len(page))
@@ -388,8 +380,8 @@ func TestIDFilter(t *testing.T) {
 	for i := range 97 {
 		long = append(long, fmt.Sprint(int64(9223372036854775000+i)))
 	}
-	pages, err := s.walk(t.Context(), "/v1/pets?limit=1&id=3,2,1,"+strings.Join(long, ","))
-	if err != nil || len(pages) != 3 || pages[0][0].ID != 3 || pages[2][0].ID != 1 {
-		t.Errorf("97 long ids and 3 known ones: got %v, %v, want the three, one a page", pages, err)
+	pages := walk[animalstore.Pet](t, s, "/v1/pets?limit=1&id=3,2,1,"+strings.Join(long, ","))
+	if len(pages) != 3 || pages[0][0].ID != 3 || pages[2][0].ID != 1 {
+		t.Errorf("97 long ids and 3 known ones: got %v, want the three, one a page", pages)
 	}
 }

@@ -24,9 +24,9 @@ func TestFindByName(t *testing.T) {
 		"name=rex&status=available": {1, 7}, "name=rex&categoryId=0": {1, 5, 7, 3}, "name=rex&categoryId=1": {}, "name=r&categoryId=0&status=pending&limit=1": {5},
 		"name=" + strings.Repeat("%F0%9F%90%B6", 100): {},
 	} {
-		pages, err := s.walk(t.Context(), "/v1/pets?"+query)
-		if got := ids(slices.Concat(pages...)); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: got %d, %v, want %d", query, got, err, want)
+		pages := walk[animalstore.Pet](t, s, "/v1/pets?"+query)
+		if got := ids(slices.Concat(pages...)); !slices.Equal(got, want) {
+			t.Errorf("%s: got %d, want %d", query, got, want)
 		}
 	}
 }
@@ -93,8 +93,8 @@ func TestNameCursors(t *testing.T) {
 		}
 	}
 	// The longest links there are fit into the header of a request and a response.
-	pages, err := s.walk(t.Context(), "/v1/pets?limit=1&status=available&categoryId=1&name="+url.QueryEscape(strings.Repeat("🐶", 100)))
-	if err != nil || !slices.Equal(slices.Concat(pages...), longest) {
-		t.Errorf("got %d pages, %v, want both pets with long names", len(pages), err)
+	pages := walk[animalstore.Pet](t, s, "/v1/pets?limit=1&status=available&categoryId=1&name="+url.QueryEscape(strings.Repeat("🐶", 100)))
+	if !slices.Equal(slices.Concat(pages...), longest) {
+		t.Errorf("got %d pages, want both pets with long names", len(pages))
 	}
 }

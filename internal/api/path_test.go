@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,23 +111,11 @@ func TestHead(t *testing.T) {
 				get.header.Del(differs)
 				head.header.Del(differs)
 			}
-			if head.status != get.status || len(head.body) != 0 || !equalHeaders(head.header, get.header) {
+			if head.status != get.status || len(head.body) != 0 || !maps.EqualFunc(head.header, get.header, slices.Equal) {
 				t.Errorf("HEAD %s\n got %d %v %s\nwant %d %v without a body", path, head.status, head.header, head.body, get.status, get.header)
 			}
 		}
 	}
-}
-
-func equalHeaders(a, b http.Header) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for name := range a {
-		if strings.Join(a[name], "\n") != strings.Join(b[name], "\n") {
-			return false
-		}
-	}
-	return true
 }
 
 // TestPublic: the pages next to the API need no key.

@@ -39,8 +39,9 @@ type Checker struct {
 	log   *slog.Logger
 	now   func() time.Time
 
-	mu   sync.RWMutex
-	keys map[[32]byte]*cachedKey // by the hash of their secrets
+	mu        sync.RWMutex
+	keys      map[[32]byte]*cachedKey // by the hash of their secrets
+	maxCached int                     // of keys
 
 	version    atomic.Pointer[version] // never nil
 	refreshing atomic.Bool             // the version is being read
@@ -69,7 +70,7 @@ func isFresh(read, now time.Time) bool {
 
 // NewChecker returns a Checker for one deployment.
 func NewChecker(env animalstore.Environment, store Store, log *slog.Logger, now func() time.Time) *Checker {
-	c := &Checker{env: env, store: store, log: log, now: now, keys: make(map[[32]byte]*cachedKey)}
+	c := &Checker{env: env, store: store, log: log, now: now, keys: make(map[[32]byte]*cachedKey), maxCached: maxCached}
 	c.version.Store(&version{})
 	return c
 }
@@ -169,7 +170,7 @@ func (c *Checker) lookUp(ctx context.Context, hash [32]byte, now time.Time) (*an
 	if !key.Live(now) {
 		return &key, nil
 	}
-	if len(c.keys) >= maxCached {
+	if len(c.keys) >= c.maxCached {
 		for other := range c.keys {
 			delete(c.keys, other)
 			break

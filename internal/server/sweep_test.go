@@ -25,6 +25,13 @@ func openStore(t *testing.T) db.DB {
 	return store
 }
 
+// sweep deletes what is too old for a server at this time.
+func sweep(t *testing.T, store db.DB, now time.Time, eventsRetention time.Duration) {
+	t.Helper()
+	cfg := Config{Hooks: Hooks{Now: func() time.Time { return now }}, EventsRetention: eventsRetention}
+	(&Server{cfg: cfg, db: store}).sweepOnce(t.Context())
+}
+
 // TestSweep: a server deletes usage older than 90 days, and nothing else.
 func TestSweep(t *testing.T) {
 	store := openStore(t)
@@ -50,7 +57,7 @@ func TestSweep(t *testing.T) {
 	if err := store.SaveUsage(t.Context(), usage); err != nil {
 		t.Fatal(err)
 	}
-	(&Server{cfg: Config{Hooks: Hooks{Now: time.Now}}, db: store}).sweepOnce(t.Context())
+	sweep(t, store, time.Now(), 0)
 	got, err := store.Usage(t.Context(), made.ID, animalstore.Time{})
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %d hours left, %v, want the %d of the last 90 days", len(got), err, len(want))
@@ -67,12 +74,11 @@ func TestSweepEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tomorrow := func() time.Time { return time.Now().Add(24 * time.Hour) }
 	for _, c := range []struct {
 		retention time.Duration
 		want      int64
 	}{{-1, 0}, {48 * time.Hour, 0}, {12 * time.Hour, changes - 1}} {
-		(&Server{cfg: Config{Hooks: Hooks{Now: tomorrow}, EventsRetention: c.retention}, db: store}).sweepOnce(t.Context())
+		sweep(t, store, time.Now().Add(24*time.Hour), c.retention)
 		if first, newest, err := store.EventRange(t.Context()); err != nil || first != c.want || newest != changes {
 			t.Errorf("retention %v: got events after %d to %d, %v, want after %d to %d", c.retention, first, newest, err, c.want, changes)
 		}
@@ -96,7 +102,7 @@ func TestSweepDeliveries(t *testing.T) {
 		}
 		ids = append(ids, ping.ID)
 	}
-	(&Server{cfg: Config{Hooks: Hooks{Now: func() time.Time { return now }}}, db: store}).sweepOnce(t.Context())
+	sweep(t, store, now, 0)
 	left, err := store.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhook.ID, Limit: 10})
 	if err != nil || len(left) != 2 || left[0].ID != ids[3] || left[1].ID != ids[2] {
 		t.Errorf("got %+v, %v, want the two of the last 30 days", left, err)
@@ -115,7 +121,7 @@ func TestSweepFailures(t *testing.T) {
 	if err := store.AddFailures(t.Context(), failures, db.KeptFailures); err != nil {
 		t.Fatal(err)
 	}
-	(&Server{cfg: Config{Hooks: Hooks{Now: func() time.Time { return now }}}, db: store}).sweepOnce(t.Context())
+	sweep(t, store, now, 0)
 	left, err := store.Failures(t.Context(), db.FailureQuery{Limit: 10})
 	if err != nil || len(left) != 2 || left[0].RequestID != time.Hour.String() || left[1].RequestID != week.String() {
 		t.Errorf("got %+v, %v, want the two of the last seven days", left, err)

@@ -2,11 +2,9 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -22,45 +20,27 @@ import (
 // TestUploadsWait: an upload that waits for a slot longer than other requests may take gets
 // its slot, or is told that there is none.
 func TestUploadsWait(t *testing.T) {
-	for _, http2 := range []bool{false, true} {
-		name := protocolName(http2)
-		t.Run(name+" in a bubble", func(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, network := runInBubble(t, func(cfg *Config) {
 					if http2 {
 						useCertificate(t, cfg, 1)
 					}
 				})
-				testWaitingUploads(t, s, http2, network.Dial)
+				testWaitingUploads(t, s, http2, network)
 				s.stop()
 				if err := s.wait(t); err != nil {
 					t.Error(err)
 				}
 			})
 		})
-		t.Run(name+" through sockets", func(t *testing.T) {
-			testenv.OnlySoak(t, "waits for a minute")
-			t.Parallel()
-			cfg := localConfig(t)
-			cfg.Timeouts, cfg.Hooks.NoBackground, cfg.Hooks.RequestTimeout = DefaultTimeouts, true, 0
-			if http2 {
-				useCertificate(t, &cfg, 1)
-			}
-			testWaitingUploads(t, run(t, cfg), http2, new(net.Dialer).DialContext)
-		})
 	}
-}
-
-func protocolName(http2 bool) string {
-	if http2 {
-		return "HTTP/2"
-	}
-	return "HTTP/1.1"
 }
 
 // testWaitingUploads sends uploads while both slots of their key are taken.
-func testWaitingUploads(t *testing.T, s *running, http2 bool, dial dialer) {
-	c := newUploadClient(t, s, http2, dial)
+func testWaitingUploads(t *testing.T, s *running, http2 bool, network testenv.Pipes) {
+	c := newUploadClient(t, s, http2, network)
 	defer c.close()
 	picture := phototest.JPEG(phototest.Drawing(300, 200))
 	patient, unlucky := make(chan string, 1), make(chan string, 1)
@@ -90,8 +70,6 @@ func testWaitingUploads(t *testing.T, s *running, http2 bool, dial dialer) {
 	}
 }
 
-type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
-
 // uploadClient sends pictures of a pet.
 type uploadClient struct {
 	t         *testing.T
@@ -109,7 +87,7 @@ func (c *uploadClient) close() {
 	c.transport.CloseIdleConnections()
 }
 
-func newUploadClient(t *testing.T, s *running, http2 bool, dial dialer) *uploadClient {
+func newUploadClient(t *testing.T, s *running, http2 bool, network testenv.Pipes) *uploadClient {
 	t.Helper()
 	owner, err := s.CreateOwnerKey(t.Context(), "")
 	if err != nil {
@@ -123,7 +101,7 @@ func newUploadClient(t *testing.T, s *running, http2 bool, dial dialer) *uploadC
 	protocols.SetHTTP1(!http2)
 	protocols.SetHTTP2(http2)
 	transport := &http.Transport{
-		DialContext:           dial,
+		DialContext:           network.Dial,
 		Protocols:             protocols,
 		TLSClientConfig:       &tls.Config{InsecureSkipVerify: true},
 		ExpectContinueTimeout: testenv.Deadline,

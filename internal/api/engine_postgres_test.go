@@ -64,7 +64,6 @@ func TestOnPostgres_Slow(t *testing.T) {
 		"EventsWait":          TestEventsWait,
 		"Stream":              TestStream,
 		"UpdateKey":           TestUpdateKey,
-		"ChangesTakeEffect":   TestChangesTakeEffect,
 		"LimitsUnknown":       TestLimitsUnknown,
 		"WebhookLife":         TestWebhookLife,
 		"Status":              TestStatus,

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
-	"animalstore/internal/testenv"
 )
 
 // TestFailuresOfADatabase: what failed because the database is gone or full isn't kept, and
@@ -99,47 +97,5 @@ func TestFailuresAreSaved(t *testing.T) {
 	s.db.arm("AddFailures", nil)
 	if got := s.failures(t, s.admin, ""); len(got) != 1 || got[0].DurationMs != 30 {
 		t.Errorf("got %+v, want the last one, which took 30 ms", got)
-	}
-}
-
-// TestFailureFlood: of the requests of a key that are refused in a loop, one a second is
-// kept, of each code, and everything of other keys.
-func TestFailureFlood(t *testing.T) {
-	s := start(t).inProcess()
-	flooder, id := s.planKey(t, animalstore.PlanFree)
-	requests := testenv.Count(500, 100_000)
-	const seconds = 5
-	refused := 0
-	for second := range seconds {
-		for i := range requests / seconds {
-			got, err := s.unchecked().send(t.Context(), call{path: "/v1/pets", key: flooder})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.status == http.StatusTooManyRequests {
-				refused++
-			}
-			if i == 0 {
-				s.do(t, with(call{path: "/v1/pets?cursor=x"}, "X-Request-Id", fmt.Sprint("other-", second)))
-				s.do(t, with(call{path: "/v1/pets/9"}, "X-Request-Id", fmt.Sprint("absent-", second)))
-			}
-		}
-		s.clock.advance(time.Second)
-	}
-	if got := s.failures(t, "", ""); len(got) != 2*seconds {
-		t.Errorf("got %d failures of the other key, want all %d", len(got), 2*seconds)
-	}
-	perCode := map[animalstore.Code]int{}
-	for _, f := range s.failures(t, s.admin, fmt.Sprint("?limit=100&keyId=", id)) {
-		perCode[f.Code]++
-	}
-	t.Logf("of %d refused requests of a key in %d seconds, kept: %v", refused, seconds, perCode)
-	if len(perCode) != 2 || perCode[animalstore.RateLimitExceeded] < 1 || perCode[animalstore.KeyBanned] < 1 {
-		t.Errorf("got failures %v, want some before and after the ban", perCode)
-	}
-	for code, n := range perCode {
-		if n > seconds {
-			t.Errorf("got %d failures with %s in %d seconds, want at most one a second", n, code, seconds)
-		}
 	}
 }

@@ -3,7 +3,6 @@ package dbtest
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -46,29 +45,6 @@ func wantPet(t *testing.T, d db.DB, want animalstore.Pet) {
 			t.Errorf("Pets(%+v) = %+v, want %+v", q, page, want)
 		}
 	}
-}
-
-func changeReadsBack(t *testing.T, d db.DB) {
-	around := fill(t, d, 3) // the middle one is changed
-	pet := around[1]
-	for _, change := range []func(*animalstore.Pet){
-		func(p *animalstore.Pet) { p.Name = "Zoë 🦊 'quoted' \\ %" },
-		func(p *animalstore.Pet) { p.Name = strings.Repeat("🦊", animalstore.MaxNameLength) },
-		func(p *animalstore.Pet) { p.CategoryID = math.MinInt64 },
-		func(p *animalstore.Pet) { p.CategoryID = math.MaxInt64 },
-		func(p *animalstore.Pet) { p.Status = animalstore.PetAvailable },
-		func(p *animalstore.Pet) { p.Status = animalstore.PetPending },
-		func(p *animalstore.Pet) { p.Name, p.CategoryID, p.Status = "all", 0, animalstore.PetSold },
-		func(*animalstore.Pet) {},
-	} {
-		change(&pet)
-		if got := mustUpdatePet(t, d, pet.ID, change); got != pet {
-			t.Errorf("UpdatePet = %+v, want %+v", got, pet)
-		}
-		wantPet(t, d, pet)
-	}
-	wantPet(t, d, around[0])
-	wantPet(t, d, around[2])
 }
 
 // refusedChange: nothing of a refused change is stored, not even a new category.

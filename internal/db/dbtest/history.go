@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -200,6 +201,8 @@ func runOperation(ctx context.Context, d db.DB, op operation) (got outcome, err 
 		err = d.DeletePet(ctx, o.ID, (*animalstore.Pet).CheckRemovable)
 	case listPets:
 		got.Pets, err = d.Pets(ctx, o.Query)
+	case countPets:
+		got.Inventory, err = d.CountPets(ctx, o.Category)
 	case placeOrder:
 		got.Order, _, err = d.PlaceOrder(ctx, animalstore.NewOrder{PetID: o.Pet, Reference: o.Reference}, o.At, nil)
 	case getOrder:
@@ -245,6 +248,16 @@ func (p *pool) learn(got outcome) {
 	}
 }
 
+// oddNames are easily changed on the way to a database and back.
+var oddNames = []string{
+	"Rex", "  kept  as sent ", "line\nbreak\ttab \"quote\" 'single' \\ % _ ; -- $1 ?1",
+	"Zo\u00eb", "Zoe\u0308", // composed and decomposed stay different
+	"دب قطبي", "🐻‍❄️", "\u200bx\ufeff\ufffd", strings.Repeat("🦊", animalstore.MaxNameLength-20),
+}
+
+// someCategories are few, so that they have many pets.
+var someCategories = []int64{0, 1, math.MinInt64, math.MaxInt64}
+
 // operation draws an operation, mostly on recent ids.
 func (p *pool) operation(draw func(n int) int) operation {
 	p.mu.Lock()
@@ -252,15 +265,16 @@ func (p *pool) operation(draw func(n int) int) operation {
 	p.at++
 	at := animalstore.AtMilli(1e12 + p.at)
 	pet, order := recent(draw, p.pets), recent(draw, p.orders)
-	switch draw(22) {
+	name, category := fmt.Sprint(p.at, oneOf(draw, oddNames...)), oneOf(draw, someCategories...)
+	switch draw(23) {
 	case 0, 1:
-		return createPet{animalstore.NewPet{Name: fmt.Sprint("pet ", p.at), CategoryID: 1 + int64(draw(3)), Status: oneOf[animalstore.PetStatus](draw, "", "available", "available", "pending", "sold")}}
+		return createPet{animalstore.NewPet{Name: name, CategoryID: category, Status: oneOf[animalstore.PetStatus](draw, "", "available", "available", "pending", "sold")}}
 	case 2:
 		return getPet{pet}
 	case 3, 4, 5:
 		change := changePet{ID: pet, Status: oneOf[animalstore.PetStatus](draw, "", "available", "available", "pending", "sold")}
 		if draw(2) == 0 {
-			change.Name, change.Category = fmt.Sprint("changed ", p.at), int64(draw(4))
+			change.Name, change.Category = name, category
 		}
 		return change
 	case 6, 20:
@@ -274,7 +288,7 @@ func (p *pool) operation(draw func(n int) int) operation {
 	case 14, 15, 21:
 		q := db.PetQuery{Limit: 1 + draw(5), Status: oneOf(draw, append(animalstore.PetStatuses, "", "", "")...)}
 		if draw(3) == 0 {
-			q.CategoryID = new(int64(draw(4)))
+			q.CategoryID = &category
 		}
 		if draw(2) == 0 {
 			q.Before = pet
@@ -297,15 +311,19 @@ func (p *pool) operation(draw func(n int) int) operation {
 		}
 		return listOrders{q}
 	case 17:
-		return getCategory{int64(draw(5))}
+		return getCategory{category}
 	case 18:
-		return putCategory{animalstore.Category{ID: int64(draw(5)), Name: fmt.Sprint("category ", p.at)}}
+		return putCategory{animalstore.Category{ID: category, Name: name}}
+	case 19:
+		if draw(3) == 0 {
+			return countPets{}
+		}
+		return countPets{&category}
 	}
-	q := db.CategoryQuery{Limit: 1 + draw(4)}
 	if draw(2) == 0 {
-		q.After = new(int64(draw(5)))
+		return listCategories{db.CategoryQuery{After: &category, Limit: 1 + draw(4)}}
 	}
-	return listCategories{q}
+	return listCategories{db.CategoryQuery{Limit: 1 + draw(4)}}
 }
 
 func oneOf[T any](draw func(int) int, all ...T) T { return all[draw(len(all))] }

@@ -44,6 +44,7 @@ type outcome struct {
 	Pets       []animalstore.Pet
 	Orders     []animalstore.Order
 	Categories []animalstore.Category
+	Inventory  animalstore.Inventory
 }
 
 // notFound stands for [db.ErrNotFound] in an outcome.
@@ -69,6 +70,7 @@ type (
 	}
 	deletePet struct{ ID int64 }
 	listPets  struct{ Query db.PetQuery }
+	countPets struct{ Category *int64 }
 
 	placeOrder struct {
 		Pet       int64
@@ -153,6 +155,22 @@ func (o deletePet) expect(s *store, _ outcome) outcome {
 
 func (o listPets) expect(s *store, _ outcome) outcome {
 	return outcome{Pets: selected(newestFirst(s.pets), o.Query)}
+}
+
+func (o countPets) expect(s *store, _ outcome) outcome {
+	var n animalstore.Inventory
+	for _, p := range s.pets {
+		switch {
+		case o.Category != nil && *o.Category != p.CategoryID:
+		case p.Status == "available":
+			n.Available++
+		case p.Status == "pending":
+			n.Pending++
+		case p.Status == "sold":
+			n.Sold++
+		}
+	}
+	return outcome{Inventory: n}
 }
 
 func newestFirst[T any](all map[int64]T) []T {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -96,7 +97,10 @@ func TestEmptyList(t *testing.T) {
 	}
 }
 
-func TestColumns(t *testing.T) {
+// The clock stands still, because columns show how long ago something was.
+func TestColumns(t *testing.T) { synctest.Test(t, testColumns) }
+
+func testColumns(t *testing.T) {
 	at := time.Date(2026, 2, 3, 4, 5, 6, 7e6, time.UTC)
 	columns := []Column[time.Time]{
 		{Title: "AT", Time: func(t time.Time) time.Time { return t }},

@@ -152,32 +152,6 @@ func TestEventsCopy(t *testing.T) {
 	})
 }
 
-// TestEventsCopyFailover is TestEventsCopy while PostgreSQL itself is killed and its
-// standby takes over.
-func TestEventsCopyFailover(t *testing.T) {
-	testenv.OnlySoak(t, "starts PostgreSQL and its standby 100 times")
-	t.Parallel()
-	primary, standby, database := startPair(t)
-	instances := startInstances(t, 3, database)
-	key := adminKey(t, database)
-	f := follow(t, 8, urlsOf(instances), key)
-	w := startWriters(t, 16, urlsOf(instances), key)
-	for round := range 100 {
-		w.awaitMore(int64(100 + round%3*20))
-		primary.Kill()
-		standby.Promote(t)
-		w.awaitMore(60)
-		primary.Follow(t, standby)
-		primary, standby = standby, primary
-	}
-	w.awaitMore(60)
-	w.stop()
-	f.check(newClient(t, instances[0].server, key))
-	for _, in := range instances {
-		in.mustStillRun(t)
-	}
-}
-
 func newestEvent(t testing.TB, c *client) string {
 	t.Helper()
 	_, after, _ := strings.Cut(c.get(t, "/v1/events?after=latest").header.Get("Link"), "after=")

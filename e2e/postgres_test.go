@@ -13,17 +13,13 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// withPassword adds a password to a URL. The tests' servers don't require one.
-func withPassword(url, password string) string {
-	return strings.Replace(url, "animalstore@", "animalstore:"+password+"@", 1)
-}
-
 // TestPostgresFirstRun_Slow: if several instances start at once on an empty database, one
 // shows the owner key, which then works on all. Nothing reveals the password.
 func TestPostgresFirstRun_Slow(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2"
-	database := withPassword(pgtest.Shared(t).NewDatabase(t, ""), password)
+	// The test's server doesn't require one.
+	database := strings.Replace(pgtest.Shared(t).NewDatabase(t, ""), "animalstore@", "animalstore:"+password+"@", 1)
 	var instances []*server
 	for range 3 {
 		instances = append(instances, launch(t, onDatabase(database)))

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,45 +156,20 @@ func hookClient(t *testing.T, url, key string) *goclient.Client {
 	return c
 }
 
-// createPets creates pets at all instances until there are n. Instances that are down
-// are tried again.
-func createPets(t *testing.T, instances []*instance, key string, n int64, created *atomic.Int64) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	for _, in := range instances {
-		c := hookClient(t, in.url, key)
-		for range 4 {
-			wg.Go(func() {
-				for created.Load() < n && t.Context().Err() == nil {
-					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-					if _, err := c.CreatePet(ctx, animalstore.NewPet{Name: "Rex", CategoryID: 1}); err == nil {
-						created.Add(1)
-					}
-					cancel()
-					time.Sleep(pause)
-				}
-			})
-		}
-	}
-}
-
 // TestWebhooksSurviveKills: instances are killed while they deliver, and a fifth of the
 // attempts fail. Every event arrives, and none is sent by two instances at once.
 func TestWebhooksSurviveKills(t *testing.T) {
 	testenv.OnlySoak(t, "kills instances 80 times")
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
-		const events, kills = int64(10_000), 40
 		r := newHookReceiver(t, unreliably)
 		instances := startInstances(t, count, database, r.trusted()...)
 		key := adminKey(t, database)
 		hook := r.subscribe(hookClient(t, instances[0].url, key), "pet.*")
 
-		var created atomic.Int64
-		var writing sync.WaitGroup
-		writing.Go(func() { createPets(t, instances, key, events, &created) })
-		for n := range kills {
-			testenv.Eventually(t, "more is created", func() bool { return created.Load() >= events*int64(n+1)/(kills+1) })
+		w := startWriters(t, 16, urlsOf(instances), key)
+		for range 40 {
+			w.awaitMore(250)
 			victim := instances[rand.N(len(instances))]
 			victim.kill()
 			if count == 1 {
@@ -204,11 +177,11 @@ func TestWebhooksSurviveKills(t *testing.T) {
 			}
 			victim.start(t, database)
 		}
-		writing.Wait()
+		w.stop()
 		c := hookClient(t, instances[0].url, key)
 		want := petEvents(t, c)
-		if len(want) < int(events) {
-			t.Fatalf("there are %d events, want %d", len(want), events)
+		if len(want) < 1000 {
+			t.Fatalf("there are %d events, want at least a thousand", len(want))
 		}
 		testenv.Eventually(t, "every event arrives", func() bool {
 			retryFailed(t, c, hook.ID)
@@ -263,15 +236,7 @@ func retryFailed(t *testing.T, c *goclient.Client, webhookID int64) {
 // examples of client/webhook. clients/conformance runs the others.
 func TestWebhookGuide(t *testing.T) {
 	t.Parallel()
-	read := func(path string) string {
-		t.Helper()
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(content)
-	}
-	blocks, problems := readBlocks(read("../docs/webhooks.md"))
+	blocks, problems := readBlocks(string(mustRead(t, "../docs/webhooks.md")))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -281,7 +246,7 @@ func TestWebhookGuide(t *testing.T) {
 			shown = append(shown, b.text)
 		}
 	}
-	if want := goReceiver(t, read("../client/webhook/example_test.go")); len(shown) != 1 || shown[0] != want {
+	if want := goReceiver(t, string(mustRead(t, "../client/webhook/example_test.go"))); len(shown) != 1 || shown[0] != want {
 		t.Errorf("the guide shows:\n%s\nwant the receiver that is tested:\n%s", strings.Join(shown, "---\n"), want)
 	}
 }

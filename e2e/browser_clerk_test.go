@@ -34,7 +34,7 @@ func testClerk(t *testing.T, browser context.Context) {
 					p.disableScript()
 				}
 				p.lookAs(width, 844, "light")
-				c := &clerk{p, s, uploader(t, s, s.ownerKey(), 1), script, 0}
+				c := &clerk{p, s, uploader(t, s, s.ownerKey(), 1), 0}
 				c.openMenu(width)
 				c.find()
 				c.add()
@@ -51,7 +51,6 @@ type clerk struct {
 	*tab
 	s      *server
 	api    *goclient.Client
-	script bool
 	clicks int
 }
 

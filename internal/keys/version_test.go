@@ -57,7 +57,7 @@ func (s *memoryStore) set(change func(*memoryStore)) {
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		checker, store := newChecker(&bytes.Buffer{})
-		secrets := mintMany(store, 100)
+		secrets := mintMany(store, 20)
 		checkAll(t, checker, secrets, 2*time.Second)
 		lookups, versionReads := store.reads()
 		if lookups > 2*len(secrets) {

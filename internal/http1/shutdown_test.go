@@ -131,6 +131,7 @@ func TestShutdownServesAcceptedConnections(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- l.Shutdown(t.Context()) }()
 		<-l.stopped
+		time.Sleep(time.Second) // until the shutdown waits for them
 		for request, c := range conns {
 			fmt.Fprint(c, request)
 			if got := body(t, c); got != "hello" {

@@ -133,7 +133,7 @@ func claimTogether(t *testing.T, d db.DB, claimants int) (all []db.ClaimedDelive
 // finishAtOnce: many workers claim deliveries and store their results at the same time.
 // Each delivery is claimed once, and never while its result is being stored.
 func finishAtOnce(t *testing.T, d db.DB) {
-	const deliveries = 100
+	const deliveries = 40
 	webhook := webhookWithDeliveries(t, d, deliveries)
 	var mu sync.Mutex
 	claimed := map[int64]int{} // times, by delivery

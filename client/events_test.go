@@ -1,13 +1,10 @@
 package client_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,103 +16,13 @@ import (
 	"animalstore"
 	"animalstore/client"
 	"animalstore/client/clienttest"
-	"animalstore/internal/testenv"
 )
-
-// follow runs change while the loop runs, and expects the events of pets with these names.
-func follow(t *testing.T, c *client.Client, o client.EventsOptions, want []string, change func()) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testenv.Deadline)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		change()
-	}()
-	var got []string
-	for e, err := range c.Events(ctx, o) {
-		if err != nil {
-			t.Errorf("got %q, then %v, want %q", got, err, want)
-			break
-		}
-		got = append(got, nameIn(e))
-		if len(got) == len(want) {
-			break
-		}
-	}
-	<-done
-	if !slices.Equal(got, want) {
-		t.Errorf("got events of %q, want %q", got, want)
-	}
-}
 
 func nameIn(e animalstore.Event) string {
 	_, rest, _ := strings.Cut(string(e.Data), `"name":"`)
 	name, _, _ := strings.Cut(rest, `"`)
 	return name
 }
-
-// TestEventsSurviveFaults: whatever happens to its requests, a follower gets every
-// event once and in order, even if more of them fail in a row than other calls would
-// attempt.
-func TestEventsSurviveFaults(t *testing.T) {
-	t.Parallel()
-	names := slices.Sorted(maps.Keys(faults))
-	var hurt atomic.Int64
-	store := clienttest.New(t, clienttest.WithMiddleware(func(service http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/v1/events" {
-				service.ServeHTTP(w, r)
-				return
-			}
-			if hurt.Add(1)%8 == 0 {
-				service.ServeHTTP(&cutting{ResponseWriter: w, writes: 2}, r)
-				return
-			}
-			name := names[rand.IntN(len(names))]
-			for name == "refused for now" || strings.HasPrefix(name, "done") { // take a second, or wait for the end of a stream
-				name = names[rand.IntN(len(names))]
-			}
-			faults[name](w, r, service)
-		})
-	}))
-	n := testenv.Count(50, 5000)
-	follower := store.NewClient(store.Key, client.WithBackoff(time.Millisecond, 5*time.Millisecond), client.WithMaxAttempts(2), client.WithAttemptTimeout(time.Second))
-	var want []string
-	for i := range n {
-		want = append(want, fmt.Sprint("pet ", i))
-	}
-	follow(t, follower, client.EventsOptions{Types: "pet.created"}, want, func() {
-		for i := range n {
-			add(t, store.Client, fmt.Sprint("pet ", i))
-		}
-	})
-	if hurt.Load() < 20 {
-		t.Errorf("only %d requests had a fault: the test proves nothing", hurt.Load())
-	}
-}
-
-// cutting cuts a stream after some writes, or in the sixth event of one. It doesn't let the
-// client wait a second for the next one.
-type cutting struct {
-	http.ResponseWriter
-	writes int
-}
-
-func (c *cutting) Write(b []byte) (int, error) {
-	if c.writes--; c.writes < 0 {
-		panic(http.ErrAbortHandler)
-	}
-	if events := bytes.SplitAfter(b, []byte("\n\n")); len(events) > 6 {
-		c.ResponseWriter.Write(bytes.Join(events[:5], nil))
-		c.ResponseWriter.Write(events[5][:len(events[5])/2])
-		http.NewResponseController(c.ResponseWriter).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	return c.ResponseWriter.Write(bytes.Replace(b, []byte("retry: 1000"), []byte("retry: 0001"), 1))
-}
-
-func (c *cutting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // TestSilentStream: if a proxy holds back a stream after its beginning, the follower
 // polls, and tries a stream again ten minutes later.

@@ -20,14 +20,17 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 		limits     animalstore.Limits
 		goroutines int
 		paced      bool
-		bare       bool // as behind a proxy that drops unknown headers
+		bare       bool          // as behind a proxy that drops unknown headers
+		ahead      time.Duration // the clock of the service
 	}{
-		"10 a minute":       {animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}, 8, false, false},
-		"30 a day":          {animalstore.Limits{PerMinute: 10, PerDay: 30}, 1, false, false},
-		"no headers":        {animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}, 1, false, true},
-		"paced":             {animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}, 8, true, false},
-		"paced, 30 a day":   {animalstore.Limits{PerMinute: 10, PerDay: 30}, 8, true, false},
-		"paced, 1 a minute": {animalstore.Limits{PerMinute: 1, PerDay: 1 << 40}, 3, true, false},
+		"10 a minute":       {animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}, 8, false, false, 0},
+		"30 a day":          {animalstore.Limits{PerMinute: 10, PerDay: 30}, 1, false, false, 0},
+		"no headers":        {animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}, 1, false, true, 0},
+		"paced":             {animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}, 8, true, false, 0},
+		"paced, 30 a day":   {animalstore.Limits{PerMinute: 10, PerDay: 30}, 8, true, false, 0},
+		"paced, behind":     {animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}, 1, true, false, -time.Hour},
+		"paced, ahead":      {animalstore.Limits{PerMinute: 10, PerDay: 1 << 40}, 1, true, false, 300 * time.Millisecond},
+		"paced, 1 a minute": {animalstore.Limits{PerMinute: 1, PerDay: 1 << 40}, 3, true, false, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +60,8 @@ func TestManyCallsOnASmallPlan(t *testing.T) {
 					time.Sleep(23 * time.Hour)
 				}
 				store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(middleware),
-					clienttest.WithPlan(animalstore.PlanEnterprise, test.limits), clienttest.WithClientOptions(options...))
+					clienttest.WithPlan(animalstore.PlanEnterprise, test.limits),
+					clienttest.WithClock(func() time.Time { return time.Now().Add(test.ahead) }), clienttest.WithClientOptions(options...))
 				began := time.Now()
 				err := inParallel(test.goroutines, calls, func(int) error { return only(store.Client.GetLimits(t.Context())) })
 				if err != nil {

@@ -19,23 +19,18 @@ import (
 const secret = "ast_live_0123456789abcdefghijklmnopqrstuv012345"
 
 // TestUnexpectedResponses: the error for a response that isn't from the service is one
-// short line without the key, wherever the response quotes it.
+// short line without the key, wherever the response quotes it. The scenarios in errors.json
+// have what is simpler.
 func TestUnexpectedResponses(t *testing.T) {
 	html := []string{"Content-Type", "text/html; charset=utf-8"}
 	tests := map[string]struct {
 		response reply
 		status   int
 	}{
-		"a page with line breaks":  {response(200, "<html>\n  <title>Log in</title>", html...), 200},
-		"a long page":              {response(403, strings.Repeat("long ", 10_000), html...), 403},
-		"bytes that are not text":  {response(403, "\x00\xff\xfe\x1b[31m", html...), 403},
-		"the key where it is cut":  {response(500, strings.Repeat("x", 160)+"Authorization: Bearer "+secret, html...), 500},
-		"the key in half a page":   {response(200, `{"id":1,"headers":"Bearer `+secret), 200},
-		"the key in a redirect":    {response(302, "", "Location", "http://evil.test/"+secret), 302},
-		"an empty object":          {response(200, `{}`), 200},
-		"two values":               {response(200, petJSON+petJSON), 200},
-		"no body where one is due": {response(204, ""), 204},
-		"unasked 304":              {response(304, ""), 304},
+		"bytes that are not text": {response(403, "\x00\xff\xfe\x1b[31m", html...), 403},
+		"the key where it is cut": {response(500, strings.Repeat("x", 160)+"Authorization: Bearer "+secret, html...), 500},
+		"the key in half a page":  {response(200, `{"id":1,"headers":"Bearer `+secret), 200},
+		"two values":              {response(200, petJSON+petJSON), 200},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

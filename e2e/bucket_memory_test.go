@@ -1,0 +1,53 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"animalstore/internal/testenv"
+)
+
+// largeStore creates a store of this many pets and, in addition, about this many megabytes.
+// These are in a table that no check reads row by row, and once more in its index.
+func largeStore(t *testing.T, pets, megabytes int) (database string) {
+	t.Helper()
+	database = newDatabase(t)
+	if r := run(t, "seed", "--pets", strconv.Itoa(pets), "--database", "sqlite:"+database); r.code != 0 {
+		t.Fatalf("seed: %+v", r)
+	}
+	newKey(t, database, "--name", "owner")
+	query(t, database, fmt.Sprintf("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO console_forms (hash, used_at) SELECT randomblob(500000), 4000000000000 FROM n", megabytes))
+	return database
+}
+
+// TestBucketMemory: the memory of a server doesn't grow with the size of its backup.
+func TestBucketMemory(t *testing.T) {
+	testenv.OnlySoak(t, "it needs 3 GB of disk space")
+	service := startVersity(t)
+	peak := func(pets, megabytes int) int64 {
+		database := largeStore(t, pets, megabytes)
+		defer os.RemoveAll(filepath.Dir(database))
+		s := start(t, onDatabase(database), withEnv(append(service.env(), "ANIMALSTORE_BACKUP_TO="+bucketPlace)...))
+		began := time.Now()
+		for !strings.Contains(s.stderr.String(), "uploaded a backup") {
+			if time.Sleep(100 * time.Millisecond); s.ended() || time.Since(began) > 10*time.Minute {
+				t.Fatalf("no backup\n%s", s.output())
+			}
+		}
+		megabytesUsed := s.peakMemory() >> 20
+		t.Logf("a backup of %d MB: %d MiB of memory at most, %.1f s", backupsIn(t, service.env())[0].Bytes/1e6, megabytesUsed, time.Since(began).Seconds())
+		s.stop()
+		return megabytesUsed
+	}
+	small, large := peak(100_000, 30), peak(1_500_000, 850)
+	if large-small > 96 { // what caches, one sort and the garbage collector may take
+		t.Errorf("memory grew by %d MiB with the size, want at most 96", large-small)
+	}
+}

@@ -13,7 +13,7 @@ import (
 )
 
 // frozenTimeout is how long servers wait for a frozen Redis.
-const frozenTimeout = 250 * time.Millisecond
+const frozenTimeout = 50 * time.Millisecond
 
 // freeze makes Redis not answer, while connections stay open.
 func (f *fleet) freeze(redis *redistest.Server) {

@@ -201,6 +201,8 @@ func TestLinksToWhatIsGone(t *testing.T) {
 	if err := s.db.DeleteWebhook(t.Context(), 1, func(*animalstore.Webhook) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
+	photo := regexpFind(t, before, `title="photo.created">Photo added</td><td><a class="whole" href="(/console/photos/1/image[^"]*)">photo 1</a></td><td class="name"><div class="clamp"><a href="/console/pets/1">pet 1</a>, <bdi>64 × 48</bdi>`)
+	b.get(photo).want(t, "the photo of an event", http.StatusOK)
 	for _, link := range []string{"/console/pets/2", "/console/photos/3/", "/console/webhooks/1"} {
 		if !strings.Contains(before, `href="`+link) {
 			t.Errorf("before the removal there is no link to %s", link)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestErrorsAtTheirFields: an error is beside its input, which has the focus and what was
-// typed.
+// TestErrorsAtTheirFields: an error is beside its input or filter, which has the focus and
+// what was typed.
 func TestErrorsAtTheirFields(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -52,6 +52,21 @@ func TestErrorsAtTheirFields(t *testing.T) {
 	p := b.post("/console/keys", b.get("/console/keys/new").form(t, "/console/keys", "name", "shop", "permission", ""))
 	p.want(t, "no permission", http.StatusBadRequest, `<fieldset class="permissions" tabindex="-1" aria-invalid="true"`)
 
+	// Limits that a plan doesn't take are a mistake in the form.
+	for _, field := range []string{"perMinute", "perDay"} {
+		form := b.get("/console/keys/new").form(t, "/console/keys", "name", "shop", "plan", "free", "perMinute", "", "perDay", "", field, "500")
+		b.post("/console/keys", form).want(t, field, http.StatusBadRequest, `name="`+field+`" value="500" inputmode="numeric" autocomplete="off" aria-invalid="true"`)
+	}
+	for path, field := range map[string]string{
+		"/console/pets?category=Rex%26": "category", "/console/orders?pet=Rex%26": "pet", "/console/orders?order=Rex%26": "order",
+	} {
+		p := b.get(path)
+		p.want(t, path, http.StatusBadRequest, `<p class="wrong" id="wrong" role="alert">`, `<form class="filters"`)
+		if tag := regexpFind(t, p.body, `(<input id="`+field+`"[^>]*>)`); !strings.Contains(tag, `value="Rex&amp;"`) || !strings.Contains(tag, "autofocus") {
+			t.Errorf("%s: got %s, want the focus and what was typed", path, tag)
+		}
+	}
+
 	box := `<input type="checkbox" name="confirm" value="yes" required aria-invalid="true" aria-describedby="wrong" autofocus>`
 	p = b.post("/console/keys/1/revoke", b.get("/console/keys/1").form(t, "/console/keys/1/revoke"))
 	p.want(t, "revoke without the tick", http.StatusBadRequest, `<details class="danger" open>`, box)
@@ -61,23 +76,6 @@ func TestErrorsAtTheirFields(t *testing.T) {
 		p = b.post(path+"/rotate", b.get(path).form(t, path+"/rotate", "etag", `"stale"`, "graceHours", "7"))
 		p.want(t, "a stale rotation", http.StatusPreconditionFailed, `name="graceHours" value="7" required inputmode="numeric" autocomplete="off" aria-invalid="true"`)
 		b.post(path+"/rotate", p.form(t, path+"/rotate")).want(t, "rotate after all", http.StatusOK, `id="secret"`)
-	}
-}
-
-// TestErrorsOfFilters: a filter that isn't valid is marked, with what was typed.
-func TestErrorsOfFilters(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	b := s.signedIn(everything)
-	for path, field := range map[string]string{
-		"/console/pets?category=Rex%26": "category", "/console/orders?pet=Rex%26": "pet", "/console/orders?order=Rex%26": "order",
-	} {
-		p := b.get(path)
-		p.want(t, path, http.StatusBadRequest, `<p class="wrong" id="wrong" role="alert">`, `<form class="filters"`)
-		tag := regexpFind(t, p.body, `(<input id="`+field+`"[^>]*>)`)
-		if !strings.Contains(tag, `value="Rex&amp;"`) || !strings.Contains(tag, "autofocus") {
-			t.Errorf("%s: got %s, want the focus and what was typed", path, tag)
-		}
 	}
 }
 
@@ -240,27 +238,6 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: the first page leads further back", filter)
 		}
 	}
-}
-
-// TestLimitsOfPlans: limits that a plan doesn't take are a mistake in the form.
-func TestLimitsOfPlans(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	b := s.signedIn(everything)
-	form := b.get("/console/keys/new").form(t, "/console/keys", "name", "shop", "plan", "free")
-	for _, field := range []string{"perMinute", "perDay"} {
-		form.Set("perMinute", "")
-		form.Set("perDay", "")
-		form.Set(field, "500")
-		before := s.content()
-		p := b.post("/console/keys", form)
-		p.want(t, field, http.StatusBadRequest, `name="`+field+`" value="500" inputmode="numeric" autocomplete="off" aria-invalid="true"`)
-		if s.content() != before {
-			t.Errorf("%s: a key was created", field)
-		}
-	}
-	page := b.get("/console/keys/1") // which is enterprise
-	b.post("/console/keys/1", page.form(t, "/console/keys/1", "plan", "pro")).want(t, "another plan", http.StatusBadRequest, `id="wrong"`)
 }
 
 // TestNamesThatCannotBeSeen: a name without a visible character is shown as such.

@@ -167,24 +167,3 @@ func TestInitials(t *testing.T) {
 		}
 	}
 }
-
-// TestPhotoEvents: events of photos lead to their pet, and to the photo while it exists.
-func TestPhotoEvents(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	b := s.signedIn(everything)
-	pet := s.pet("Rex")
-	kept, removed := s.photo(pet.ID), s.photo(pet.ID)
-	if err := s.db.DeletePhoto(t.Context(), removed.ID, func(*animalstore.Photo) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"/console/events?type=photo.*", "/console"} {
-		p := b.get(path)
-		link := regexpFind(t, p.body, `<td title="photo.created">Photo added</td><td><a class="whole" href="([^"]*)">photo 1</a></td><td class="name"><div class="clamp"><a href="/console/pets/1">pet 1</a>, <bdi>64 × 48</bdi>`)
-		if want := fmt.Sprint("/console/photos/", kept.ID, "/image?at=", kept.CreatedAt.UnixMilli()); link != want {
-			t.Errorf("%s: the event leads to %s, want %s", path, link, want)
-		}
-		b.get(link).want(t, "the photo", http.StatusOK)
-		p.want(t, path, http.StatusOK, `<td title="photo.created">Photo added</td><td>photo 2</td>`, `<td title="photo.deleted">Photo removed</td><td>photo 2</td>`)
-	}
-}

@@ -29,7 +29,7 @@ func largeStore(t *testing.T, pets, megabytes int) (database string) {
 // TestBucketMemory: the memory of a server doesn't grow with the size of its backup.
 func TestBucketMemory(t *testing.T) {
 	testenv.OnlySoak(t, "it needs 3 GB of disk space")
-	service := startVersity(t)
+	service := startVersity(t, t.TempDir())
 	peak := func(pets, megabytes int) int64 {
 		database := largeStore(t, pets, megabytes)
 		defer os.RemoveAll(filepath.Dir(database))

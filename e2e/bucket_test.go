@@ -27,7 +27,10 @@ const bucketPlace = "s3://" + s3test.Bucket + "/shop"
 
 // bucketService is an S3 service with an empty bucket. A soak uses a real one, which takes
 // more than a minute to build. Otherwise it is a stand-in in memory.
-type bucketService struct{ url string }
+type bucketService struct {
+	url string
+	dir string // of the real service's objects
+}
 
 func (s bucketService) env() []string {
 	return []string{"AWS_ENDPOINT_URL=" + s.url, "AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey, "AWS_REGION=us-east-1"}
@@ -38,7 +41,7 @@ func startBucket(t *testing.T) bucketService {
 	if testenv.Count(0, 1) == 0 {
 		return bucketService{url: s3test.Start(t).URL}
 	}
-	return startVersity(t)
+	return startVersity(t, t.TempDir())
 }
 
 // versity is versitygw, built once.
@@ -53,10 +56,9 @@ var versity = sync.OnceValues(func() (string, error) {
 	return path, err
 })
 
-// startVersity starts a real S3 service.
-func startVersity(t *testing.T) bucketService {
+// startVersity starts a real S3 service that keeps its objects as files in dir.
+func startVersity(t *testing.T, dir string) bucketService {
 	t.Helper()
-	dir := t.TempDir()
 	program, err := versity()
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +78,7 @@ func startVersity(t *testing.T) bucketService {
 		}
 		return err == nil
 	})
-	return bucketService{"http://" + address}
+	return bucketService{"http://" + address, filepath.Join(dir, "objects", s3test.Bucket)}
 }
 
 // runWith runs a command of the binary with more environment variables.
@@ -226,22 +228,6 @@ func TestBucketUnreachable(t *testing.T) {
 	}
 	wantStatus(t, newClient(t, s, key).do(t, "POST", "/v1/pets", newPetBody("Rex", 1, "available")), 201, "")
 	s.stop()
-}
-
-// remoteState reads the state of the backups on another machine.
-func remoteState(t *testing.T, s *server, key string) (state struct {
-	At       string
-	Failures int64
-	Failing  bool
-}) {
-	t.Helper()
-	a := newClient(t, s, key).get(t, "/v1/status")
-	wantStatus(t, a, 200, "")
-	body := struct{ RemoteBackup any }{&state}
-	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
-		t.Fatal(err)
-	}
-	return state
 }
 
 // systemPage returns the console's page about the server, to someone with a key.

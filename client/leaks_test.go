@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,8 +51,15 @@ func TestNothingLeaks(t *testing.T) {
 			io.WriteString(w, "["+petJSON+"]")
 		}
 	}))
-	var open connections
-	server.Config.ConnState = open.track
+	var open atomic.Int64 // connections
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
 	server.Start()
 	defer server.Close()
 	defer close(release)
@@ -94,7 +102,7 @@ func TestNothingLeaks(t *testing.T) {
 	for _, c := range clients {
 		c.CloseIdleConnections()
 	}
-	testenv.Eventually(t, "no connection is open", func() bool { return open.count() == 0 })
+	testenv.Eventually(t, "no connection is open", func() bool { return open.Load() == 0 })
 	testenv.Eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }
 
@@ -103,30 +111,4 @@ func wait(ctx context.Context, release <-chan struct{}) {
 	case <-ctx.Done():
 	case <-release:
 	}
-}
-
-// connections counts the open connections of a server.
-type connections struct {
-	mu   sync.Mutex
-	open map[net.Conn]bool
-}
-
-func (c *connections) track(conn net.Conn, state http.ConnState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open == nil {
-		c.open = map[net.Conn]bool{}
-	}
-	switch state {
-	case http.StateNew:
-		c.open[conn] = true
-	case http.StateClosed, http.StateHijacked:
-		delete(c.open, conn)
-	}
-}
-
-func (c *connections) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.open)
 }

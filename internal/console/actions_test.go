@@ -117,11 +117,7 @@ func TestKeys(t *testing.T) {
 	b := s.signedIn(everything)
 	secretOf := func(p shown) string {
 		t.Helper()
-		m := regexp.MustCompile(`<code id="secret">(ast_live_[0-9A-Za-z]{38})</code>`).FindStringSubmatch(p.body)
-		if m == nil {
-			t.Fatalf("got no secret in %d %s", p.status, p.body)
-		}
-		return m[1]
+		return regexpFind(t, p.body, `<code id="secret">(ast_live_[0-9A-Za-z]{38})</code>`)
 	}
 	works := func(secret string) bool { return s.browser().signIn(secret).status == http.StatusSeeOther }
 	form := b.get("/console/keys/new").form(t, "/console/keys", "name", "partner", "plan", "enterprise", "perMinute", "50", "perDay", "5000", "expires", "2026-12-24T18:00:00")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,11 +24,7 @@ func (s *site) target(pattern string) (method, path string) {
 	case strings.HasPrefix(path, "/console/pets/{id}"):
 		id = s.pet("Rex").ID
 	case strings.HasPrefix(path, "/console/orders/{id}"):
-		order, _, err := s.db.PlaceOrder(s.t.Context(), animalstore.NewOrder{PetID: s.pet("Tom").ID}, animalstore.At(s.clock()), nil)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		id = order.ID
+		id = s.order(s.pet("Tom").ID).ID
 	case strings.HasPrefix(path, "/console/photos/{id}"):
 		id = s.photo(s.pet("Mia").ID).ID
 	case strings.HasPrefix(path, "/console/keys/{id}"):
@@ -80,17 +77,19 @@ func TestPermissions(t *testing.T) {
 	} {
 		b := s.signedIn(has)
 		wantOnlyAllowed(t, has.String()+": the overview", b.get("/console"), has)
+		var targets [][2]string
 		for _, route := range console.Routes() {
 			method, path := s.target(route.Pattern)
+			targets = append(targets, [2]string{method, path})
+		}
+		before := s.content()
+		for i, route := range console.Routes() {
+			method, path := targets[i][0], targets[i][1]
 			what := has.String() + ": " + method + " " + path
 			switch {
 			case !has.Allows(route.Needs):
 				refused[route.Pattern] = true
-				before := s.content()
 				b.do(method, path, nil).want(t, what, http.StatusForbidden, route.Needs.Names()[0], has.Names()[0])
-				if after := s.content(); after != before {
-					t.Errorf("%s: the store changed from\n%s\nto\n%s", what, before, after)
-				}
 			case method == http.MethodGet && !strings.HasSuffix(path, "/stream"): // which has no end: see TestStream
 				p := b.get(path)
 				absent := strings.HasPrefix(path, "/console/webhooks/") && p.status == http.StatusNotFound // there is none
@@ -100,6 +99,9 @@ func TestPermissions(t *testing.T) {
 				}
 				wantOnlyAllowed(t, what, p, has)
 			}
+		}
+		if after := s.content(); after != before {
+			t.Errorf("%s: the store changed from\n%s\nto\n%s", has, before, after)
 		}
 	}
 	for _, route := range console.Routes() {
@@ -116,17 +118,30 @@ var (
 	inPattern  = regexp.MustCompile(`\\{[a-z]+\\}`)
 )
 
-// needOf returns what a page or an action needs. Longer paths than {id} match first.
-func needOf(method, path string) animalstore.Permissions {
+// routeOf matches the method and path of a page or an action.
+type routeOf struct {
+	*regexp.Regexp
+	needs animalstore.Permissions
+}
+
+// routesOf are all of them. Longer paths than {id} are first.
+var routesOf = sync.OnceValue(func() (all []routeOf) {
 	for _, exact := range []bool{true, false} {
 		for _, route := range console.Routes() {
-			of, pattern, _ := strings.Cut(route.Pattern, " ")
-			if strings.Contains(pattern, "{") == exact || of != method {
-				continue
+			if strings.Contains(route.Pattern, "{") != exact {
+				pattern := inPattern.ReplaceAllString(regexp.QuoteMeta(route.Pattern), "[^/]+")
+				all = append(all, routeOf{regexp.MustCompile("^" + pattern + "$"), route.Needs})
 			}
-			if regexp.MustCompile("^" + inPattern.ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$").MatchString(path) {
-				return route.Needs
-			}
+		}
+	}
+	return all
+})
+
+// needOf returns what a page or an action needs.
+func needOf(method, path string) animalstore.Permissions {
+	for _, route := range routesOf() {
+		if route.MatchString(method + " " + path) {
+			return route.needs
 		}
 	}
 	return 0

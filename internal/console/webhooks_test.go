@@ -2,7 +2,6 @@ package console_test
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,10 +18,7 @@ func TestWebhooks(t *testing.T) {
 	list := b.get("/console/webhooks")
 	form := list.form(t, "/console/webhooks", "url", "https://192.0.2.1/<hook>", "types", "pet.created", "description", "<b>shop</b>")
 	created := b.post("/console/webhooks", form)
-	secret := regexp.MustCompile(`whsec_[^<]*`).FindString(created.body)
-	if secret == "" {
-		t.Fatalf("got no secret in\n%s", created.body)
-	}
+	secret := regexpFind(t, created.body, `(whsec_[^<]*)`)
 	const path = "/console/webhooks/1"
 	page := b.get(path)
 	page.want(t, "the webhook", http.StatusOK, "&lt;b&gt;shop&lt;/b&gt;")
@@ -76,17 +72,10 @@ func TestFailingWebhooks(t *testing.T) {
 	b := s.signedIn(everything)
 	attempt := func(status int, failing bool) {
 		t.Helper()
-		at := animalstore.At(s.clock())
-		if _, err := s.db.PingWebhook(t.Context(), 1, animalstore.WebhookPing, at); err != nil {
+		if _, err := s.db.PingWebhook(t.Context(), 1, animalstore.WebhookPing, animalstore.At(s.clock())); err != nil {
 			t.Fatal(err)
 		}
-		due, err := s.db.ClaimDeliveries(t.Context(), at, animalstore.At(at.Add(time.Minute)))
-		if err != nil || len(due) != 1 {
-			t.Fatalf("got %d due, %v", len(due), err)
-		}
-		if _, _, err := s.db.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: at, Status: &status}, 0, 0), at, animalstore.Time{}); err != nil {
-			t.Fatal(err)
-		}
+		s.attempt(status)
 		for _, path := range []string{"/console/webhooks", "/console/webhooks/1"} {
 			if got := strings.Contains(b.get(path).body, ">failing<"); got != failing {
 				t.Errorf("%s after %d: failing is %t, want %t", path, status, got, failing)

@@ -19,7 +19,7 @@ func TestMemory(t *testing.T) {
 		s := &memorySubject{store: newMemoryStore(), now: time.UnixMilli(0)}
 		s.start()
 		return s
-	}, testenv.Count(300, 100_000))
+	}, testenv.Count(1000, 100_000))
 }
 
 // memorySubject is a Memory that can be stopped and started again.

@@ -168,7 +168,6 @@ func TestSentTwice(t *testing.T) {
 	b := s.signedIn(everything)
 	pet, other := s.pet("Rex"), s.pet("Tom")
 	petPath, otherPath := fmt.Sprint("/console/pets/", pet.ID), fmt.Sprint("/console/pets/", other.ID)
-	order := func() shown { return b.get("/console/orders/1") }
 	for _, c := range []struct {
 		what string
 		path string
@@ -179,12 +178,8 @@ func TestSentTwice(t *testing.T) {
 		}},
 		{"change a pet", petPath, func() url.Values { return b.get(petPath+"/edit").form(t, petPath, "name", "Max") }},
 		{"order", "/console/orders", func() url.Values { return b.get(petPath).form(t, "/console/orders") }},
-		{"move an order", "/console/orders/1", func() url.Values { return order().form(t, "/console/orders/1", "status", "approved") }},
 		{"add a category", "/console/categories", func() url.Values {
 			return b.get("/console/categories").form(t, "/console/categories", "id", "5", "name", "dogs")
-		}},
-		{"rename a category", "/console/categories/5", func() url.Values {
-			return b.get("/console/categories/5").form(t, "/console/categories/5", "name", "cats")
 		}},
 		{"create a key", "/console/keys", func() url.Values { return b.get("/console/keys/new").form(t, "/console/keys", "name", "twice") }},
 		{"rotate a key", "/console/keys/2/rotate", func() url.Values { return b.get("/console/keys/2").form(t, "/console/keys/2/rotate") }},

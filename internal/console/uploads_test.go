@@ -13,12 +13,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"animalstore"
 	"animalstore/internal/console"
 	"animalstore/internal/photo/phototest"
-	"animalstore/internal/testenv"
 )
 
 // file is a file in a form.
@@ -170,24 +170,25 @@ func TestUploadOverLimit(t *testing.T) {
 // TestUploadStreams: a file becomes a photo before the next one is sent, so no form is in
 // memory.
 func TestUploadStreams(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	b := s.signedIn(everything)
-	pet := s.pet("Rex")
-	contentType, body := multipartForm("", jpegFile, pngFile)
-	reader, writer := io.Pipe()
-	path := fmt.Sprint("/console/pets/", pet.ID)
-	response := make(chan shown)
-	go func() { response <- b.sendBody(path+"/photos", contentType, reader) }()
-	end := bytes.Index(body, jpegFile.content) + len(jpegFile.content) + 80 // with the boundary that ends it
-	writer.Write(body[:end])
-	testenv.Eventually(t, "the first file is a photo", func() bool {
-		_, err := s.db.Photo(t.Context(), 1)
-		return err == nil
+	synctest.Test(t, func(t *testing.T) {
+		s := startInBubble(t)
+		b := s.signedIn(everything)
+		pet := s.pet("Rex")
+		contentType, body := multipartForm("", jpegFile, pngFile)
+		reader, writer := io.Pipe()
+		path := fmt.Sprint("/console/pets/", pet.ID)
+		response := make(chan shown)
+		go func() { response <- b.sendBody(path+"/photos", contentType, reader) }()
+		end := bytes.Index(body, jpegFile.content) + len(jpegFile.content) + 80 // with the boundary that ends it
+		writer.Write(body[:end])
+		synctest.Wait()
+		if _, err := s.db.Photo(t.Context(), 1); err != nil {
+			t.Errorf("before the second file is sent: got %v, want the first to be a photo", err)
+		}
+		writer.Write(body[end:])
+		writer.Close()
+		(<-response).wantMoved(t, "both files", path).wantDone(t, "photos-added")
 	})
-	writer.Write(body[end:])
-	writer.Close()
-	(<-response).wantMoved(t, "both files", path).wantDone(t, "photos-added")
 }
 
 // apiWithDeadlines is an API that only sets the deadlines of its connection, with a session

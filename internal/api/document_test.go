@@ -95,9 +95,10 @@ type checkingTransport struct {
 }
 
 func (c *checkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	bad, _ := r.Context().Value(badRequest{}).(bool)
 	var sent bytes.Buffer
 	out := r.Clone(r.Context())
-	if r.Body != nil && r.Body != http.NoBody {
+	if !bad && r.Body != nil && r.Body != http.NoBody {
 		out.Body = struct {
 			io.Reader
 			io.Closer
@@ -117,7 +118,7 @@ func (c *checkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	e := exchange{method: r.Method, url: r.URL, header: r.Header, status: res.StatusCode, answered: res.Header, body: body, now: c.now()}
-	if bad, _ := r.Context().Value(badRequest{}).(bool); !bad {
+	if !bad {
 		e.validRequest = sent.Bytes()
 		if e.validRequest == nil {
 			e.validRequest = []byte{}

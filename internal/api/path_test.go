@@ -121,7 +121,7 @@ func TestHead(t *testing.T) {
 // TestPublic: the pages next to the API need no key.
 func TestPublic(t *testing.T) {
 	s := start(t)
-	for _, path := range []string{"/", "/docs", "/docs/guides/quickstart", "/favicon.ico", "/livez", "/readyz", "/openapi.yaml", "/openapi.json"} {
+	for _, path := range []string{"/", "/docs", "/docs/guides/quickstart", "/favicon.ico", "/livez", "/readyz", "/openapi.yaml"} {
 		s.do(t, call{path: path, key: noKey}).want(t, http.StatusOK, "")
 		got := s.do(t, call{method: "POST", path: path, key: noKey, body: "{}"})
 		got.want(t, http.StatusMethodNotAllowed, animalstore.MethodNotAllowed)

@@ -3,7 +3,6 @@ package client_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -59,36 +58,6 @@ func TestSilentStream(t *testing.T) {
 			t.Errorf("got %q after %d streams, want %q after 2", got, streams.Load(), want)
 		}
 		time.Sleep(time.Second) // until the service checks the key no more
-	})
-}
-
-// TestEventsWaitWithTheServer: a follower sends only one request while nothing happens,
-// even if its attempts are short, and ends with its context.
-func TestEventsWaitWithTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var responses tally
-		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(responses.middleware))
-		follower := store.NewClient(store.Key, client.WithAttemptTimeout(300*time.Millisecond), client.WithBackoff(time.Millisecond, time.Millisecond))
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		began := time.Now()
-		var last error
-		for e, err := range follower.Events(ctx, client.EventsOptions{Types: "order.*"}) {
-			last = err
-			if err == nil {
-				t.Errorf("got %+v, want nothing", e)
-			}
-		}
-		if !errors.Is(last, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the context's error", last)
-		}
-		if took := time.Since(began); took != 20*time.Second {
-			t.Errorf("took %v, want 20s", took)
-		}
-		time.Sleep(time.Second) // until the service has noticed, and checks the key no more
-		if n := responses.total(); n != 1 {
-			t.Errorf("got %d requests, want 1", n)
-		}
 	})
 }
 

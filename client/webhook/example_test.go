@@ -63,3 +63,17 @@ func ExampleVerify_receiver() {
 	// 204
 	// 400
 }
+
+func ExampleVerify() {
+	http.HandleFunc("POST /hook", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+		if err != nil {
+			return
+		}
+		if err := webhook.Verify("whsec_…", r.Header, body); err != nil {
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+}

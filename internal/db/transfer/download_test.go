@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 )
 
@@ -35,22 +36,12 @@ func (r *brokenRemote) Open(_ context.Context, _ string, at int64, version strin
 	}
 	rest := r.content[at:]
 	breaks := min(r.breaks[min(n, len(r.breaks)-1)], len(rest))
-	var failure error
+	end := io.EOF
 	if breaks < len(rest) {
-		failure = errors.New("connection reset")
+		end = errors.New("connection reset")
 	}
-	broken := io.MultiReader(bytes.NewReader(rest[:breaks]), &failingReader{failure})
+	broken := io.MultiReader(bytes.NewReader(rest[:breaks]), iotest.ErrReader(end))
 	return Content{ReadCloser: io.NopCloser(broken), At: at, Size: int64(len(r.content)), Version: now}, nil
-}
-
-// failingReader fails, or ends if there is no error.
-type failingReader struct{ err error }
-
-func (r *failingReader) Read([]byte) (int, error) {
-	if r.err == nil {
-		return 0, io.EOF
-	}
-	return 0, r.err
 }
 
 // TestDownload: a download continues where a connection broke, as long as it makes progress.

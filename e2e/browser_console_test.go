@@ -25,17 +25,15 @@ import (
 // testConsole uses the forms of the console as people do. testPages checks the pages
 // themselves.
 func testConsole(t *testing.T, browser context.Context) {
-	s := seeded(t, withArgs("--webhook-networks", "127.0.0.0/8"))
-	key := s.ownerKey()
+	s := seeded(t)
 	p := openTab(t, browser, s)
 	p.open(s, "/console", "#key")
 	p.checkPage("sign-in")
-	p.signIn(s, key)
+	p.signIn(s, s.ownerKey())
 	p.wantLocalTimes(s)
 	p.browsePets()
 	p.browseKeys(s)
 	p.browseEvents(s)
-	p.browseWebhooks(s)
 	p.findPets(s)
 	p.wantClean()
 	p.reloadError(s)
@@ -43,7 +41,6 @@ func testConsole(t *testing.T, browser context.Context) {
 
 	p.do("sign out", click(".who button"), visible("#key"))
 	p.open(s, "/console/pets", "#key")
-	withoutScript(t, browser, s, key)
 }
 
 // wantLocalTimes: times are shown in the reader's zone, with UTC in a tooltip, and today
@@ -180,16 +177,6 @@ func (p *tab) browseKeys(s *server) {
 	}
 }
 
-// browseWebhooks creates a webhook and pings it.
-func (p *tab) browseWebhooks(s *server) {
-	p.t.Helper()
-	p.open(s, "/console/webhooks", "#create")
-	p.do("create", write("#url", "http://127.0.0.1:9/hook"), click("main form .primary"), visible("#secret"))
-	p.do("continue", click("main .primary"), visible("#deliveries"))
-	p.do("ping", click(`form[action$="/ping"] button`), visible(".notice.done:focus"))
-	p.do("see what is sent", click(`.rows td:first-child a`), visible("#body"))
-}
-
 // reloadError: an error is in view, with the focus on its field, and reloading the page
 // doesn't send the form again.
 func (p *tab) reloadError(s *server) {
@@ -236,27 +223,6 @@ func (p *tab) browseProblems(s *server) {
 	other.open(s, "/console", ".countdown")
 	other.checkPage("limited")
 	p.signIn(s, s.ownerKey()) // both tabs share the session
-}
-
-// withoutScript uses the console without JavaScript, with the keyboard.
-func withoutScript(t *testing.T, browser context.Context, s *server, key string) {
-	t.Helper()
-	p := openTab(t, browser, s)
-	p.disableScript()
-	p.lookAs(1280, 900, "light")
-	p.do("open the console", chromedp.Navigate(s.url+"/console/pets/new"), visible("#key"))
-	p.do("sign in with Enter", write("#key", key), chromedp.KeyEvent("\r"), visible("#category"))
-	p.do("add a pet with Enter", write("#name", "Tab"), write("#category", "cats"), chromedp.KeyEvent("\r"), visible(".notice.done"))
-	if got := p.text(".who"); !strings.Contains(got, "owner") {
-		t.Errorf("the page says %q, want who is signed in", got)
-	}
-	if got := p.text("h1"); got != "Tab" {
-		t.Errorf("the page is about %q, want the new pet", got)
-	}
-	p.do("find it with Enter", write("#find", "TAB"), chromedp.KeyEvent("\r"), visible(".lead a"))
-	if got := p.text("tbody"); !strings.Contains(got, "Tab") || !strings.Contains(got, "Cats") {
-		t.Errorf("the list has %q, want the new pet with its category", got)
-	}
 }
 
 // findPets uses the box on every page, whose suggestions work with the keyboard and are

@@ -212,8 +212,6 @@ func browseGuides(t *testing.T, browser context.Context, s *server) {
 	p.open(s, "/docs/guides/contract#limits", "#limits")
 	p.wantFits() // wide tables
 	p.wantClean()
-	wantStatus(t, newClient(t, s, "").get(t, "/docs/guides/caller"), 404, "")
-	wantStatus(t, newClient(t, s, "").get(t, "/favicon.ico"), 200, "")
 }
 
 // response returns the server's response to an operation as the page shows it.

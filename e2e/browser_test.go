@@ -256,9 +256,7 @@ func (p *tab) wantFits() {
 func seeded(t *testing.T, opts ...option) *server {
 	t.Helper()
 	database := newDatabase(t)
-	if r := run(t, "seed", "--pets", "60", "--database", "sqlite:"+database); r.code != 0 {
-		t.Fatalf("seed: exit code %d\n%s", r.code, r.stderr)
-	}
+	seed(t, database, 60)
 	return start(t, append(opts, onDatabase(database))...)
 }
 

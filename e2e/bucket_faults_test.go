@@ -82,16 +82,10 @@ func TestBucketFaults(t *testing.T) {
 	proxy := startProxy(t, service.url)
 	env := append(bucketService{url: proxy.url}.env(), "ANIMALSTORE_BACKUP_TO="+bucketPlace, "ANIMALSTORE_BACKUP_EVERY=2s", "ANIMALSTORE_BACKUP_KEEP=2")
 	database := newDatabase(t)
-	if r := run(t, "seed", "--pets", "100000", "--database", "sqlite:"+database); r.code != 0 {
-		t.Fatalf("seed: %+v", r)
-	}
-	key := loadKey(t, database)
+	seed(t, database, 100_000)
+	admin := adminKey(t, database)
 	s := start(t, onDatabase(database), withEnv(env...))
-	stop := make(chan struct{})
-	l := &ledgerOfNumbers{sent: make([]int, 2), acknowledged: make([]int, 2)}
-	writers := l.write(t, s, key, stop)
-
-	admin := newKey(t, database, "--name", "admin", "--permissions", "admin", "--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000")
+	l := startLoad(t, s, admin, 2, "meanwhile", 50)
 	failures := func() int64 { return remoteState(t, s, admin).Failures }
 	uploaded := func() string { return remoteState(t, s, admin).At }
 	// restore restores the newest backup to a new file. Failures leave nothing there.
@@ -106,11 +100,11 @@ func TestBucketFaults(t *testing.T) {
 	testenv.Eventually(t, "the first backup", func() bool { return uploaded() != "" })
 	fault := func(name string, begin, end func()) {
 		failed := failures()
-		_, before := l.counts()
+		before := l.acknowledged.Load()
 		began := time.Now()
 		begin()
 		testenv.Eventually(t, "the service "+name, func() bool { return failures() > failed+1 || name == "stalls" && time.Since(began) > 5*time.Second })
-		if _, after := l.counts(); after[0] <= before[0] {
+		if l.acknowledged.Load() <= before {
 			t.Errorf("%s: no pets were added meanwhile", name)
 		}
 		restore("while the service "+name, service.env(), 0)
@@ -133,8 +127,10 @@ func TestBucketFaults(t *testing.T) {
 	}
 	filler := filepath.Join(disk, "filler")
 	fault("is full", func() { fill(t, filler, 1<<20) }, func() { os.Remove(filler) })
-	close(stop)
-	writers.Wait()
+	l.stop()
+	if refused := l.refusals(); len(refused) > 0 || l.unanswered.Load() > 0 {
+		t.Errorf("got the refusals %v and %d requests without a response, want none", refused, l.unanswered.Load())
+	}
 	s.stop()
 	if left := unfinishedFiles(t, service); len(left) > 0 {
 		t.Errorf("left over in the bucket: %q", left)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,9 +17,7 @@ import (
 func largeStore(t *testing.T, pets, megabytes int) (database string) {
 	t.Helper()
 	database = newDatabase(t)
-	if r := run(t, "seed", "--pets", strconv.Itoa(pets), "--database", "sqlite:"+database); r.code != 0 {
-		t.Fatalf("seed: %+v", r)
-	}
+	seed(t, database, pets)
 	newKey(t, database, "--name", "owner")
 	query(t, database, fmt.Sprintf("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO console_forms (hash, used_at) SELECT randomblob(500000), 4000000000000 FROM n", megabytes))
 	return database

@@ -72,7 +72,7 @@ type shoppers struct {
 
 	acknowledged, retried atomic.Int64
 
-	stopping chan struct{}
+	stopping atomic.Bool
 	all      sync.WaitGroup
 	mu       sync.Mutex
 	pets     *ledger
@@ -84,29 +84,20 @@ const pause = 10 * time.Millisecond
 
 func startShoppers(t *testing.T, instances []*instance, key string, clients int, tolerate ...string) *shoppers {
 	t.Helper()
-	s := &shoppers{t: t, instances: instances, key: key, tolerate: tolerate, stopping: make(chan struct{}), pets: newLedger()}
+	s := &shoppers{t: t, instances: instances, key: key, tolerate: tolerate, pets: newLedger()}
 	for i := range clients {
 		var to []*client
 		for _, in := range instances {
 			to = append(to, newClient(t, in.server, key))
 		}
 		s.all.Go(func() {
-			for n := 0; !s.stopped(); n++ {
+			for n := 0; !s.stopping.Load(); n++ {
 				s.shop(to, i, n)
 				time.Sleep(pause)
 			}
 		})
 	}
 	return s
-}
-
-func (s *shoppers) stopped() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
-		return false
-	}
 }
 
 // shop adds one pet, and looks for it on another instance.
@@ -176,7 +167,7 @@ func (s *shoppers) awaitMore(n int64) {
 // stop ends the load and checks that every pet is stored once, exactly as acknowledged.
 func (s *shoppers) stop() {
 	s.t.Helper()
-	close(s.stopping)
+	s.stopping.Store(true)
 	s.all.Wait()
 	stored := newClient(s.t, s.instances[0].server, s.key).allPets(s.t, 0)
 	if n, which := s.pets.missing(stored, 0); n > 0 {
@@ -193,7 +184,7 @@ func TestRestarts_Slow(t *testing.T) {
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
 		instances := startInstances(t, count, database)
-		load := startShoppers(t, instances, loadKey(t, database), 8, "shutting_down")
+		load := startShoppers(t, instances, adminKey(t, database), 8, "shutting_down")
 		for round := range testenv.Count(4, 200) {
 			victim := instances[round%len(instances)]
 			load.awaitMore(int64(20 + round%3*10)) // a different moment in each round
@@ -270,7 +261,7 @@ func TestFrozenPrimary(t *testing.T) {
 	t.Parallel()
 	primary, standby, database := startPair(t)
 	s := start(t, onDatabase(database))
-	key := loadKey(t, database)
+	key := adminKey(t, database)
 	c := newClient(t, s, key)
 	var warm sync.WaitGroup // fills the pool
 	for range 32 {

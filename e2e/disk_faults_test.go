@@ -79,7 +79,7 @@ type usedDatabase struct {
 func newUsedDatabase(t *testing.T) usedDatabase {
 	t.Helper()
 	u := usedDatabase{file: newDatabase(t)}
-	u.key = loadKey(t, u.file)
+	u.key = adminKey(t, u.file)
 	s := start(t, onDatabase(u.file))
 	l := startLoad(t, s, u.key, 8, "before", 1000)
 	testenv.Eventually(t, "the database is in use", func() bool { return l.acknowledged.Load() > 400 })
@@ -93,9 +93,7 @@ func (f injection) run(t *testing.T, used usedDatabase) {
 	acknowledged := newLedger()
 	if !f.newFile {
 		for _, suffix := range []string{"", "-wal"} {
-			if err := copyFile(used.file+suffix, database+suffix); err != nil {
-				t.Fatal(err)
-			}
+			copyInto(t, used.file+suffix, database+suffix)
 		}
 		for _, p := range used.pets {
 			acknowledged.add(p)
@@ -107,7 +105,7 @@ func (f injection) run(t *testing.T, used usedDatabase) {
 	served := s.awaitServing()
 	if served {
 		if f.newFile {
-			key = loadKey(t, database)
+			key = adminKey(t, database)
 		}
 		for _, p := range f.loadUntilFault(t, s, key, trace) {
 			if err := acknowledged.add(p); err != nil {
@@ -129,7 +127,7 @@ func (f injection) run(t *testing.T, used usedDatabase) {
 	}
 	s = start(t, onDatabase(database))
 	if f.newFile && !served {
-		key = loadKey(t, database)
+		key = adminKey(t, database)
 	}
 	c := newClient(t, s, key)
 	if n, which := acknowledged.missing(c.allPets(t, 0), 0); n > 0 {

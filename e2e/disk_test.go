@@ -19,7 +19,7 @@ func TestNoResponseBeforeTheDisk_Slow(t *testing.T) {
 	t.Parallel()
 	needsStrace(t)
 	database := newDatabase(t)
-	key := loadKey(t, database)
+	key := adminKey(t, database)
 	trace := filepath.Join(t.TempDir(), "trace")
 	s := start(t, onDatabase(database),
 		withStrace(trace, "-y", "-xx", "-s", "16384", "-e", "trace=pwrite64,fsync,fdatasync,write,writev,sendto"))

@@ -1,7 +1,8 @@
 package e2e
 
 import (
-	"fmt"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -125,24 +126,31 @@ func clone(t *testing.T) string {
 	return dir
 }
 
+// copyInto copies a file, and removes its copy if there is no such file.
 func copyInto(t *testing.T, from, to string) {
 	t.Helper()
-	info, err := os.Stat(from)
-	if os.IsNotExist(err) { // removed, but not in git yet
+	in, err := os.Open(from)
+	if os.IsNotExist(err) {
 		os.Remove(to)
 		return
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(from)
+	defer in.Close()
+	info, err := in.Stat()
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(to), 0o755)
 	}
-	if err == nil {
-		err = os.WriteFile(to, text, info.Mode())
-	}
 	if err != nil {
-		t.Fatal(fmt.Errorf("copy %s: %w", from, err))
+		t.Fatal(err)
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, info.Mode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Close()); err != nil {
+		t.Fatalf("copy %s: %v", from, err)
 	}
 }

@@ -119,12 +119,6 @@ func urlsOf(instances []*instance) (urls []string) {
 	return urls
 }
 
-// adminKey creates a key with all permissions and practically no limits.
-func adminKey(t testing.TB, database string) string {
-	t.Helper()
-	return newKey(t, database, "--name", "admin", "--permissions", "read,write,admin", "--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000")
-}
-
 // TestEventsCopy keeps copies of a store by following its events while everything
 // changes and instances are killed and restarted. In the end each copy equals the
 // store.
@@ -200,9 +194,7 @@ func TestFollowersOutlastTimeouts(t *testing.T) {
 				answered <- a
 			}()
 			time.Sleep(16 * time.Second) // longer than any of them
-			other := newClient(t, s, s.ownerKey())
-			other.http = trusts(roots)
-			wantStatus(t, other.do(t, "POST", "/v1/pets", newPetBody("Rex", 7, "available")), 201, "")
+			wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("Rex", 7, "available")), 201, "")
 			if a := <-answered; a.status != 200 || !strings.Contains(a.body, "Rex") {
 				t.Errorf("got %d %s, want the event", a.status, a.body)
 			}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -67,10 +68,6 @@ func withArgs(args ...string) option {
 func withEnv(vars ...string) option {
 	return func(s *settings) { s.env = append(s.env, vars...) }
 }
-
-// withWrapper runs the binary through another program. Signals go to the whole process
-// group; a program that must not get them leaves the group, as strace does with -DDD.
-func withWrapper(argv ...string) option { return func(s *settings) { s.wrapper = argv } }
 
 // server is a running server.
 type server struct {
@@ -236,10 +233,18 @@ func newKey(t testing.TB, database string, args ...string) string {
 	return strings.TrimSuffix(r.stdout, "\n")
 }
 
-// loadKey creates a key that no load test can exhaust.
-func loadKey(t testing.TB, database string) string {
+// seed adds sample pets to a store.
+func seed(t testing.TB, database string, pets int) {
 	t.Helper()
-	return newKey(t, database, "--name", "load", "--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000")
+	if r := run(t, "seed", "--pets", strconv.Itoa(pets), "--database", databaseFlag(database)); r.code != 0 {
+		t.Fatalf("seed: %+v", r)
+	}
+}
+
+// adminKey creates a key with all permissions, which no load test can exhaust.
+func adminKey(t testing.TB, database string) string {
+	t.Helper()
+	return newKey(t, database, "--name", "admin", "--permissions", "read,write,admin", "--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000")
 }
 
 // buffer is a bytes.Buffer that can be read while a process writes to it.

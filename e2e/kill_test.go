@@ -1,17 +1,13 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"animalstore/internal/testenv"
-
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // TestKill repeatedly kills the server under load, on one file. Everything it
@@ -20,7 +16,7 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	rounds := testenv.Count(2, 1000)
 	database := newDatabase(t)
-	key := loadKey(t, database)
+	key := adminKey(t, database)
 	acknowledged := newLedger()
 	verified := int64(0) // the highest id up to which everything was verified
 	for round := range rounds {
@@ -44,9 +40,7 @@ func TestKill(t *testing.T) {
 		if got := integrity(t, database); got != "ok" {
 			t.Fatalf("round %d: the file is damaged: %s", round, got)
 		}
-		if got := eventsMatch(t, database); got != "ok" {
-			t.Fatalf("round %d: %s", round, got)
-		}
+		wantEvents(t, database)
 		s = start(t, onDatabase(database))
 		if n, which := acknowledged.missing(newClient(t, s, key).allPets(t, verified), verified); n > 0 {
 			t.Fatalf("round %d: %d of %d acknowledged pets are lost or changed, such as %q", round, n, len(fresh), which)
@@ -68,17 +62,13 @@ func TestKill(t *testing.T) {
 
 // integrity returns SQLite's verdict on the file of a stopped server. It checks a copy,
 // so that the next server has to recover the file itself.
-func integrity(t testing.TB, database string) (verdict string) {
+func integrity(t *testing.T, database string) string {
 	t.Helper()
-	onCopy(t, database, func(conn *sqlite.Conn) (err error) {
-		verdict, err = sqlitex.ResultText(conn.Prep("PRAGMA integrity_check"))
-		return err
-	})
-	return verdict
+	return strings.Join(onCopy(t, database, "PRAGMA integrity_check"), "; ")
 }
 
-// onCopy calls f with a connection to a copy of a file.
-func onCopy(t testing.TB, database string, f func(*sqlite.Conn) error) {
+// onCopy runs SQL on a copy of a file, and returns the first column of its rows.
+func onCopy(t *testing.T, database, sql string) []string {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "copy") // removed at once: a soak creates a thousand
 	if err != nil {
@@ -87,32 +77,9 @@ func onCopy(t testing.TB, database string, f func(*sqlite.Conn) error) {
 	defer os.RemoveAll(dir)
 	copied := filepath.Join(dir, "copy.db")
 	for _, suffix := range []string{"", "-wal"} {
-		if err := copyFile(database+suffix, copied+suffix); err != nil && !os.IsNotExist(err) {
-			t.Fatal(err)
-		}
+		copyInto(t, database+suffix, copied+suffix)
 	}
-	conn, err := sqlite.OpenConn(copied, sqlite.OpenReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := f(conn); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return query(t, copied, sql)
 }
 
 // withoutEvents selects rows without their event, and events without their row, in a
@@ -126,16 +93,11 @@ const withoutEvents = `
 		WHERE e.id IS NULL UNION ALL
 	SELECT 'events ' || min(id) || ' to ' || max(id) || ' are ' || count(*) FROM events HAVING min(id) <> 1 OR max(id) <> count(*)`
 
-// eventsMatch returns "ok" if every change in the file of a stopped server has its
-// event, and every event its change.
-func eventsMatch(t testing.TB, database string) string {
+// wantEvents checks that every change in the file of a stopped server has its event, and every
+// event its change.
+func wantEvents(t *testing.T, database string) {
 	t.Helper()
-	got := "ok"
-	onCopy(t, database, func(conn *sqlite.Conn) error {
-		return sqlitex.ExecuteTransient(conn, withoutEvents, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-			got = stmt.ColumnText(0)
-			return nil
-		}})
-	})
-	return got
+	for _, wrong := range onCopy(t, database, withoutEvents) {
+		t.Fatal(wrong)
+	}
 }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,23 +45,19 @@ func TestLitestream(t *testing.T) {
 	testenv.OnlySoak(t, "downloads and builds Litestream")
 	program := litestream(t)
 	database := newDatabase(t)
-	key := loadKey(t, database)
+	key := adminKey(t, database)
 	replica := "file://" + filepath.Join(t.TempDir(), "replica")
-	l := &ledgerOfNumbers{sent: make([]int, 32), acknowledged: make([]int, 32)}
 	for round := range 4 {
 		s := start(t, onDatabase(database))
 		beside := startProgram(t, program, "replicate", database, replica)
-		stop := make(chan struct{})
-		writers := l.write(t, s, key, stop)
+		l := startLoad(t, s, key, 32, fmt.Sprint("round ", round), 50)
 		time.Sleep(10 * time.Second) // of full load
 		if round == 3 {
-			close(stop)
-			writers.Wait()
-			sent, acknowledged := l.counts()
+			acknowledged := l.stop()
 			s.stop()
 			beside.signal(syscall.SIGTERM) // it sends the rest before it ends
 			beside.wait()
-			wantReplica(t, program, replica, acknowledged, sent)
+			wantReplica(t, program, replica, database, acknowledged)
 			break
 		}
 		if round%2 == 0 { // alternate which one is killed first
@@ -70,19 +67,17 @@ func TestLitestream(t *testing.T) {
 			s.kill()
 			beside.kill()
 		}
-		close(stop)
-		writers.Wait()
-		sent, _ := l.counts()
-		wantReplica(t, program, replica, make([]int, len(sent)), sent)
+		l.stop()
+		wantReplica(t, program, replica, database, nil)
 	}
 }
 
 // wantReplica restores a replica and checks what it contains.
-func wantReplica(t *testing.T, program, replica string, least, most []int) {
+func wantReplica(t *testing.T, program, replica, database string, acknowledged []pet) {
 	t.Helper()
 	restored := newDatabase(t)
 	if out, err := exec.Command(program, "restore", "-o", restored, replica).CombinedOutput(); err != nil {
 		t.Fatalf("litestream restore: %v\n%s", err, out)
 	}
-	wantState(t, restored, least, most)
+	wantState(t, restored, database, acknowledged)
 }

@@ -17,7 +17,7 @@ type load struct {
 	unanswered   atomic.Int64 // requests with an unknown outcome
 
 	over     atomic.Bool // responses no longer count
-	stopping chan struct{}
+	stopping atomic.Bool
 	clients  sync.WaitGroup
 	mu       sync.Mutex
 	pets     []pet
@@ -28,26 +28,18 @@ type load struct {
 // unique, begin with label and have about size bytes.
 func startLoad(t *testing.T, s *server, key string, clients int, label string, size int) *load {
 	t.Helper()
-	l := &load{stopping: make(chan struct{}), refused: map[string]int{}}
+	l := &load{refused: map[string]int{}}
 	statuses := []string{"available", "pending", "sold"}
 	for i := range clients {
 		c := newClient(t, s, key)
 		l.clients.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-l.stopping:
-					return
-				default:
-				}
+			for n := 0; !l.stopping.Load() && l.unanswered.Load() == 0; n++ {
 				want := pet{Name: fmt.Sprintf("%s-%d-%d-", label, i, n), CategoryID: int64(n), Status: statuses[n%3]}
 				if pad := size - len(want.Name); pad > 0 {
 					want.Name += strings.Repeat("🦊", pad/4)
 				}
 				if err := l.add(c, want); err != nil && !l.over.Load() {
 					t.Errorf("%s: %v", label, err)
-					return
-				}
-				if l.unanswered.Load() > 0 {
 					return
 				}
 			}
@@ -92,18 +84,22 @@ func (l *load) refusals() map[string]int {
 	return maps.Clone(l.refused)
 }
 
-// callTime returns the pets acknowledged so far. The load continues, but its responses
-// no longer count.
-func (l *load) callTime() []pet {
-	l.over.Store(true)
+// soFar returns the pets acknowledged so far.
+func (l *load) soFar() []pet {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.pets)
 }
 
+// callTime is like soFar. The load continues, but its responses no longer count.
+func (l *load) callTime() []pet {
+	l.over.Store(true)
+	return l.soFar()
+}
+
 // stop lets the requests in progress finish and returns the acknowledged pets.
 func (l *load) stop() []pet {
-	close(l.stopping)
+	l.stopping.Store(true)
 	l.clients.Wait()
 	return l.pets
 }

@@ -213,7 +213,11 @@ func TestImage_Slow(t *testing.T) {
 	t.Parallel()
 	needsRoot(t)
 	blobs := readTar(t, artifact(t, ".oci.tar"))
-	var index, manifest struct{ Manifests, Layers []struct{ Digest string } }
+	type blobName struct{ Digest string }
+	var index, manifest struct {
+		Manifests, Layers []blobName
+		Config            blobName
+	}
 	var image struct {
 		Config struct {
 			User        string
@@ -224,12 +228,10 @@ func TestImage_Slow(t *testing.T) {
 			Healthcheck struct{ Test []string }
 		}
 	}
-	var point struct{ Config struct{ Digest string } }
 	blob := func(digest string) []byte { return blobs["blobs/sha256/"+strings.TrimPrefix(digest, "sha256:")] }
 	parse(t, blobs["index.json"], &index)
 	parse(t, blob(index.Manifests[0].Digest), &manifest)
-	parse(t, blob(index.Manifests[0].Digest), &point)
-	parse(t, blob(point.Config.Digest), &image)
+	parse(t, blob(manifest.Config.Digest), &image)
 	c := image.Config
 	if c.User != "65532:65532" || len(c.Volumes) != 1 || len(c.Healthcheck.Test) == 0 {
 		t.Fatalf("the image has the user %q, volumes %v and health check %v", c.User, c.Volumes, c.Healthcheck)
@@ -255,19 +257,12 @@ func TestImage_Slow(t *testing.T) {
 		cmd.Env = append(slices.Clone(c.Env), "ANIMALSTORE_LISTEN="+address, "ANIMALSTORE_OPS_LISTEN=")
 		return cmd
 	}
-	server := inside(append(c.Entrypoint, c.Cmd...)...)
-	log := &buffer{}
-	server.Stdout, server.Stderr = log, log
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer server.Wait()
-	defer server.Process.Kill()
+	s := startProcess(t, inside(append(c.Entrypoint, c.Cmd...)...))
 	testenv.Eventually(t, "the health check passes", func() bool {
 		return inside(c.Healthcheck.Test[1:]...).Run() == nil
 	})
-	if strings.Contains(log.String(), "ast_live_") {
-		t.Errorf("it prints a key:\n%s", log)
+	if strings.Contains(s.output(), "ast_live_") {
+		t.Errorf("it prints a key:\n%s", s.output())
 	}
 	key := inside(append(c.Entrypoint, "keys", "create", "--name", "me")...)
 	if out, err := key.Output(); err != nil || !liveKey.Match(out) {

@@ -102,10 +102,8 @@ func TestPostgresBackup_Slow(t *testing.T) {
 	testenv.Need(t, "pg_restore")
 	pg := pgtest.Shared(t)
 	database, empty := pg.NewDatabase(t, ""), pg.NewDatabase(t, "")
-	if r := run(t, "seed", "--pets", "500", "--database", database); r.code != 0 {
-		t.Fatalf("seed: %+v", r)
-	}
-	key := loadKey(t, database)
+	seed(t, database, 500)
+	key := adminKey(t, database)
 	s := start(t, onDatabase(database+"&pool_max_conns=4"))
 	c := newClient(t, s, key)
 	wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("It's 🐈", 7, "pending")), 201, "")

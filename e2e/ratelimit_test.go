@@ -76,7 +76,7 @@ func TestRedis_Slow(t *testing.T) {
 	database := pgtest.Shared(t).NewDatabase(t, "")
 	instances := startInstances(t, 2, database, withOps(), withArgs("--redis", redis.URL()))
 	rude := newKey(t, database, "--name", "rude", "--plan", "enterprise", "--per-minute", "1", "--per-day", "1000")
-	polite := loadKey(t, database)
+	polite := adminKey(t, database)
 	end := newClient(t, instances[0].server, rude).provokeBan(t)
 	check := func(when string) {
 		t.Helper()

@@ -36,7 +36,7 @@ func TestTerminateHTTPS_Slow(t *testing.T) {
 
 func testTerminate(t *testing.T, s *server) {
 	const clients = 32
-	key := loadKey(t, s.database)
+	key := adminKey(t, s.database)
 	load := startRawLoad(t, s, key, clients, true)
 	testenv.Eventually(t, "the load is on", func() bool { return load.total() > 10*clients })
 	// They can't start earlier, because the server cuts off a header that takes more

@@ -76,7 +76,7 @@ func TestSocketActivation_Slow(t *testing.T) {
 func testRestarts(t *testing.T, args []string) {
 	v := newSupervisor(t)
 	v.args = args
-	key := loadKey(t, v.database)
+	key := adminKey(t, v.database)
 	s := v.start(t)
 	const clients = 16
 	load := startRawLoad(t, &server{url: s.url}, key, clients, false) // whichever server has the socket

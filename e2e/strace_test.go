@@ -25,10 +25,12 @@ func needsStrace(t *testing.T) {
 	}
 }
 
-// withStrace runs the binary under strace. The trace goes to a file.
+// withStrace runs the binary under strace, which leaves its process group so that it gets no
+// signals. The trace goes to a file.
 func withStrace(file string, args ...string) option {
-	argv := []string{"strace", "-DDD", "-f", "--seccomp-bpf", "-o", file}
-	return withWrapper(append(argv, args...)...)
+	return func(s *settings) {
+		s.wrapper = append([]string{"strace", "-DDD", "-f", "--seccomp-bpf", "-o", file}, args...)
+	}
 }
 
 // awaitTrace waits until the trace of a server that has ended is complete.

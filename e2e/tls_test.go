@@ -167,6 +167,16 @@ func forDomain(addr string, roots *x509.CertPool) *http.Client {
 
 func (s *server) address() string { return strings.TrimPrefix(s.url, "https://") }
 
+// trusting makes a server trust another one's certificate.
+func trusting(t *testing.T, other *httptest.Server) option {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "trusted.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: other.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return withEnv("SSL_CERT_FILE=" + file)
+}
+
 // TestACMEDirectoryDown_Slow: a server starts without the authority, logs that, and refuses
 // handshakes instead of requesting certificates for any domain that a client names.
 func TestACMEDirectoryDown_Slow(t *testing.T) {
@@ -177,11 +187,7 @@ func TestACMEDirectoryDown_Slow(t *testing.T) {
 		http.NotFound(w, r)
 	}))
 	defer authority.Close()
-	trust := filepath.Join(t.TempDir(), "authority.pem")
-	if err := os.WriteFile(trust, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, withEnv("SSL_CERT_FILE="+trust), withArgs("--acme-domain", "shop.example,www.shop.example", "--acme-directory", authority.URL+"/dir", "--redirect-http", "127.0.0.1:0"))
+	s := start(t, trusting(t, authority), withArgs("--acme-domain", "shop.example,www.shop.example", "--acme-directory", authority.URL+"/dir", "--redirect-http", "127.0.0.1:0"))
 	testenv.Eventually(t, "the log says that neither domain has a certificate", func() bool {
 		return strings.Count(s.stderr.String(), " retry_in=") == 2
 	})
@@ -258,18 +264,10 @@ func startPebble(t *testing.T, validity time.Duration) *pebble {
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var out buffer
-	cmd := exec.Command(path, "-config", file, "-dnsserver", startDNS(t))
-	cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0")
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	program := startIn(t, "", []string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0"}, path, "-config", file, "-dnsserver", startDNS(t))
 	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
 		if t.Failed() {
-			t.Logf("pebble:\n%s", &out)
+			t.Logf("pebble:\n%s", program.output())
 		}
 	})
 	testenv.Eventually(t, "pebble serves", func() bool {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
@@ -9,8 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -109,11 +106,7 @@ func (h *hookReceiver) inProgress() int {
 // receivers have the same certificate.
 func (h *hookReceiver) trusted() []option {
 	h.t.Helper()
-	file := filepath.Join(h.t.TempDir(), "receiver.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate().Raw}), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
-	return []option{withArgs("--webhook-networks", "127.0.0.0/8"), withEnv("SSL_CERT_FILE=" + file)}
+	return []option{withArgs("--webhook-networks", "127.0.0.0/8"), trusting(h.t, h.Server)}
 }
 
 // subscribe creates a webhook to the receiver.

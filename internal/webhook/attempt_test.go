@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -14,16 +13,13 @@ import (
 )
 
 // holdOpen starts a receiver that writes some text to each connection, and then reads
-// until it is closed. It speaks TLS unless config is nil. begun gets a value for each
-// connection that was used, ended for each that was closed.
-func holdOpen(t *testing.T, config *tls.Config, text string) (address string, begun, ended chan struct{}) {
+// until it is closed. begun gets a value for each connection that was used, ended for each
+// that was closed.
+func holdOpen(t *testing.T, text string) (address string, begun, ended chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
-	}
-	if config != nil {
-		l = tls.NewListener(l, config)
 	}
 	t.Cleanup(func() { l.Close() })
 	begun, ended = make(chan struct{}, 10), make(chan struct{}, 10)
@@ -60,7 +56,7 @@ func wantEnded(t *testing.T, what string, ended <-chan struct{}) {
 // response that makes the connection its body.
 func TestSwitchingProtocols(t *testing.T) {
 	t.Parallel()
-	address, _, ended := holdOpen(t, nil, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	address, _, ended := holdOpen(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	sender := NewSender(SenderConfig{Networks: NewNetworks(loopback), Timeout: time.Hour})
 	defer sender.Close()
 	forwarder, err := NewForwarder("http://"+address, "whsec_dGVzdA==", "test")
@@ -94,7 +90,7 @@ func TestSwitchingProtocols(t *testing.T) {
 // canceled, but an attempt leaves nothing behind.
 func TestConnectingEndsWithTheAttempt(t *testing.T) {
 	t.Parallel()
-	address, begun, ended := holdOpen(t, nil, "")
+	address, begun, ended := holdOpen(t, "")
 	sender := NewSender(SenderConfig{Networks: NewNetworks(loopback), Timeout: time.Hour})
 	defer sender.Close()
 	ctx, cancel := context.WithCancel(t.Context())

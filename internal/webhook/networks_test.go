@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -65,63 +66,26 @@ var spellings = strings.Fields(`
 	[::1] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:ffff:7f00:1] [64:ff9b::127.0.0.1] [::127.0.0.1] [fe80::1%25lo] [::1%25lo]
 	１２７.0.0.1 127。0。0。1 ①②⑦.0.0.1 %31%32%37.0.0.1 127.0.0.1%00.example.com 127.0.0.1%2f.example.com`)
 
-func bracket(addr string) string {
-	if strings.Contains(addr, ":") {
-		return "[" + addr + "]"
-	}
-	return addr
-}
-
-// insideURLs are URLs that lead inside, to a port.
-func insideURLs(port string) (urls []string) {
-	for _, host := range inside {
-		urls = append(urls, "https://"+bracket(host)+":"+port+"/hook", "http://"+bracket(host)+":"+port+"/hook")
-	}
-	for _, host := range spellings {
-		urls = append(urls, "https://"+host+":"+port+"/hook", "http://"+host+":"+port+"/hook")
-	}
-	for _, text := range []string{
-		"https://user@127.0.0.1:PORT/", "https://example.com@127.0.0.1:PORT/", "https://127.0.0.1:PORT#@example.com/",
-		"https://127.0.0.1:PORT\\@example.com/", "https://example.com\\@127.0.0.1:PORT/", "http:127.0.0.1:PORT", "//127.0.0.1:PORT/",
-		"https://127.0.0.1:PORT\t/", "https:///127.0.0.1:PORT/", "gopher://127.0.0.1:PORT/_x", "file://127.0.0.1/etc/passwd",
-		"unix:/run/docker.sock", "http+unix://%2Frun%2Fdocker.sock/",
-	} {
-		urls = append(urls, strings.ReplaceAll(text, "PORT", port))
-	}
-	return urls
-}
-
-// listener counts the connections that it gets.
-type listener struct {
-	net.Listener
-	connections atomic.Int64
-}
-
-func (l *listener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err == nil {
-		l.connections.Add(1)
-	}
-	return c, err
-}
-
 // listen counts the connections to a port on all addresses of this machine.
-func listen(t *testing.T) *listener {
+func listen(t *testing.T) (port string, connections *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	counting := &listener{Listener: l}
-	server := &httptest.Server{Listener: counting, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})}}
+	connections = new(atomic.Int64)
+	server := &httptest.Server{Listener: l, Config: &http.Server{
+		Handler: http.NotFoundHandler(),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				connections.Add(1)
+			}
+		},
+	}}
 	server.Start()
 	t.Cleanup(server.Close)
-	return counting
-}
-
-func (l *listener) port() string {
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
+	_, port, _ = net.SplitHostPort(l.Addr().String())
+	return port, connections
 }
 
 func due(to string) *db.ClaimedDelivery {
@@ -133,12 +97,24 @@ func due(to string) *db.ClaimedDelivery {
 // connected to if it was saved all the same.
 func TestNothingLeadsInside(t *testing.T) {
 	t.Parallel()
-	l := listen(t)
+	port, connections := listen(t)
 	networks := NewNetworks(nil)
 	sender := NewSender(SenderConfig{Networks: networks, Timeout: 5 * time.Second})
 	defer sender.Close()
-	urls := insideURLs(l.port())
+	urls := []string{
+		"https://user@127.0.0.1:PORT/", "https://example.com@127.0.0.1:PORT/", "https://127.0.0.1:PORT#@example.com/",
+		"https://127.0.0.1:PORT\\@example.com/", "https://example.com\\@127.0.0.1:PORT/", "http:127.0.0.1:PORT", "//127.0.0.1:PORT/",
+		"https://127.0.0.1:PORT\t/", "https:///127.0.0.1:PORT/", "gopher://127.0.0.1:PORT/_x", "file://127.0.0.1/etc/passwd",
+		"unix:/run/docker.sock", "http+unix://%2Frun%2Fdocker.sock/",
+	}
+	for _, host := range append(slices.Clone(inside), spellings...) {
+		if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
+			host = "[" + host + "]"
+		}
+		urls = append(urls, "https://"+host+":PORT/hook", "http://"+host+":PORT/hook")
+	}
 	for _, u := range urls {
+		u = strings.ReplaceAll(u, "PORT", port)
 		var refused *animalstore.Error
 		if err := networks.Check(t.Context(), u); !errors.As(err, &refused) || refused.Code != animalstore.ValidationFailed {
 			t.Errorf("%s was saved: got %v, want validation_failed", u, err)
@@ -148,7 +124,7 @@ func TestNothingLeadsInside(t *testing.T) {
 			t.Errorf("%s was sent to: got %v, want an error", u, *r.Status)
 		}
 	}
-	if n := l.connections.Load(); n != 0 {
+	if n := connections.Load(); n != 0 {
 		t.Errorf("got %d connections inside, want 0", n)
 	}
 }
@@ -213,16 +189,16 @@ func TestNames(t *testing.T) {
 // name localhost really resolves, to this machine.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
-	l := listen(t)
+	port, connections := listen(t)
 	n := NewNetworks(nil)
 	n.resolve = resolver("8.8.8.8")
-	hook := "https://localhost:" + l.port() + "/hook"
+	hook := "https://localhost:" + port + "/hook"
 	if err := n.Check(t.Context(), hook); err != nil {
 		t.Fatalf("saving: %v", err)
 	}
 	r := NewSender(SenderConfig{Networks: n}).Attempt(t.Context(), due(hook))
-	if r.Error != describe(errNotAllowed, 0) || l.connections.Load() != 0 {
-		t.Errorf("got %q and %d connections, want it refused", r.Error, l.connections.Load())
+	if r.Error != describe(errNotAllowed, 0) || connections.Load() != 0 {
+		t.Errorf("got %q and %d connections, want it refused", r.Error, connections.Load())
 	}
 }
 

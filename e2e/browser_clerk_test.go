@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,7 +33,7 @@ func testClerk(t *testing.T, browser context.Context) {
 					p.disableScript()
 				}
 				p.lookAs(width, 844, "light")
-				c := &clerk{p, s, uploader(t, s, s.ownerKey(), 1), 0}
+				c := &clerk{p, s, newGoClient(t, s.url, s.ownerKey()), 0}
 				c.openMenu(width)
 				c.find()
 				c.add()
@@ -117,11 +116,7 @@ func (c *clerk) add() {
 	c.t.Helper()
 	var files []string
 	for _, name := range []string{"one.jpg", "two.jpg"} {
-		file := filepath.Join(c.t.TempDir(), name)
-		if err := os.WriteFile(file, phototest.JPEG(phototest.Drawing(320, 240)), 0o644); err != nil {
-			c.t.Fatal(err)
-		}
-		files = append(files, file)
+		files = append(files, mustWrite(c.t, filepath.Join(c.t.TempDir(), name), string(phototest.JPEG(phototest.Drawing(320, 240))), 0o644))
 	}
 	c.open(c.s, "/console", "#latest")
 	c.do("open the form", c.press(".heading .primary"), visible("#category"))

@@ -49,10 +49,7 @@ func (p *tab) wantLocalTimes(s *server) {
 	p.t.Helper()
 	zone := func(id string) {
 		p.t.Helper()
-		p.do("move to "+id, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: id})
-			return err
-		}))
+		p.do("move to "+id, send(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: id}))
 	}
 	zone("Asia/Tokyo")
 	p.open(s, "/console/usage", "#day + .figure")
@@ -202,10 +199,8 @@ func (p *tab) reloadError(s *server) {
 func (p *tab) browseProblems(s *server) {
 	p.t.Helper()
 	p.open(s, "/console/pets/7/edit", "#change")
-	p.do("make it stale", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := chromedp.Evaluate[any](`document.querySelector("[name=etag]").value = '"stale"'; null`)(ctx, target)
-		return err
-	}), write("#name", "Mine"), click("main form .primary"), visible(".notice.wrong table"))
+	eval[any](p, `document.querySelector("[name=etag]").value = '"stale"'; null`)
+	p.do("send a stale form", write("#name", "Mine"), click("main form .primary"), visible(".notice.wrong table"))
 	p.checkPage("pet-stale")
 	p.open(s, "/console/pets/999999", ".problem")
 	p.checkPage("not-found")

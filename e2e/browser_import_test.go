@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ func testFiles(t *testing.T, browser context.Context) {
 	s := seeded(t)
 	p := openTab(t, browser, s)
 	p.signIn(s, s.ownerKey())
-	i := importer{p, s, uploader(t, s, s.ownerKey(), 1), t.TempDir()}
+	i := importer{p, s, newGoClient(t, s.url, s.ownerKey()), t.TempDir()}
 	i.importFiles()
 	i.changeMany()
 	i.tab = openTab(t, browser, s) // the other has seen refusals, which browsers report
@@ -41,11 +40,9 @@ type importer struct {
 // choose opens the page and chooses a file.
 func (i importer) choose(name, content string) {
 	i.t.Helper()
-	if err := os.WriteFile(filepath.Join(i.dir, name), []byte(content), 0o644); err != nil {
-		i.t.Fatal(err)
-	}
+	file := mustWrite(i.t, filepath.Join(i.dir, name), content, 0o644)
 	i.open(i.s, "/console/pets/import", "#files")
-	i.do("choose "+name, chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{filepath.Join(i.dir, name)}))
+	i.do("choose "+name, chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{file}))
 }
 
 const (

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
@@ -108,10 +107,7 @@ func (p *tab) printed(name string) {
 }
 
 func emulateMedia(media string) chromedp.Action[chromedp.Void] {
-	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media})
-		return err
-	})
+	return send(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media})
 }
 
 // startFurnished starts a server whose store has something for every page to show. The order
@@ -120,7 +116,7 @@ func startFurnished(t *testing.T) (s *server, order int64) {
 	t.Helper()
 	bucket := bucketService{url: s3test.Start(t).URL}
 	s = seeded(t, withArgs("--webhook-networks", "127.0.0.0/8", "--backup-dir", t.TempDir()), withEnv(append(bucket.env(), "ANIMALSTORE_BACKUP_TO="+bucketPlace)...))
-	api := uploader(t, s, s.ownerKey(), 1)
+	api := newGoClient(t, s.url, s.ownerKey())
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

@@ -6,13 +6,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
@@ -26,10 +24,7 @@ func testPhotos(t *testing.T, browser context.Context) {
 	p := openTab(t, browser, s)
 	p.signIn(s, s.ownerKey())
 
-	file := filepath.Join(t.TempDir(), "page.jpg")
-	if err := os.WriteFile(file, []byte("<!doctype html><script>alert(1)</script>"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	file := mustWrite(t, filepath.Join(t.TempDir(), "page.jpg"), "<!doctype html><script>alert(1)</script>", 0o644)
 	p.open(s, "/console/pets/5", "#files")
 	p.do("add a file that isn't a picture", chromedp.SetUploadFiles(chromedp.CSS("#files"), []string{file}), click(".drop button"), visible(".uploads .wrong:not(:empty)"), visible(".uploads button"))
 	p.checkPage("photos-refused")
@@ -61,7 +56,7 @@ func (p *tab) wantAlts(want ...string) {
 
 func (p *tab) addPhoto(s *server, pet int64, picture []byte) {
 	p.t.Helper()
-	if _, err := uploader(p.t, s, s.ownerKey(), 3).AddPhoto(p.t.Context(), pet, bytes.NewReader(picture)); err != nil {
+	if _, err := newGoClient(p.t, s.url, s.ownerKey()).AddPhoto(p.t.Context(), pet, bytes.NewReader(picture)); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -93,17 +88,11 @@ func (p *tab) dropPhotos(s *server) {
 // retryPhoto adds a photo at the second attempt, after the connection was lost.
 func (p *tab) retryPhoto(s *server) {
 	p.t.Helper()
-	file := filepath.Join(p.t.TempDir(), "kept.jpg")
-	if err := os.WriteFile(file, phototest.JPEG(phototest.Drawing(320, 240)), 0o644); err != nil {
-		p.t.Fatal(err)
-	}
+	file := mustWrite(p.t, filepath.Join(p.t.TempDir(), "kept.jpg"), string(phototest.JPEG(phototest.Drawing(320, 240))), 0o644)
 	loseConnection := func(lost bool) {
 		p.t.Helper()
-		p.do("lose the connection", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			uploads := &network.BlockPattern{URLPattern: s.url + "/console/pets/8/photos", Block: lost}
-			_, err := cdp.Call(ctx, target, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{uploads}})
-			return err
-		}))
+		uploads := &network.BlockPattern{URLPattern: s.url + "/console/pets/8/photos", Block: lost}
+		p.do("lose the connection", send(network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{uploads}}))
 	}
 	p.open(s, "/console/pets/8", "#files")
 	loseConnection(true)

@@ -158,10 +158,7 @@ func eval[T any](p *tab, expression string) T {
 // disableScript turns JavaScript off, except that of the test.
 func (p *tab) disableScript() {
 	p.t.Helper()
-	p.do("turn JavaScript off", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-		return err
-	}))
+	p.do("turn JavaScript off", send(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
 }
 
 // text returns the visible text of an element, once it exists.
@@ -172,28 +169,36 @@ func (p *tab) text(selector string) string {
 	return eval[string](p, fmt.Sprintf("document.querySelector(%q).innerText", selector))
 }
 
+// send sends a command of the browser's protocol.
+func send[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, c, params)
+		return err
+	})
+}
+
 func visible(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.WaitVisible(chromedp.CSS(selector))
+}
+
+// script runs JavaScript as a step.
+func script(format string, args ...any) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := chromedp.Evaluate[any](fmt.Sprintf(format, args...))(ctx, target)
+		return err
+	})
 }
 
 // click presses a button by its selector. The page may move the button at any moment,
 // so clicking at its position could miss it.
 func click(selector string) chromedp.Action[chromedp.Void] {
-	return chromedp.Steps(visible(selector), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%q).click()`, selector))(ctx, target)
-		return err
-	}))
+	return chromedp.Steps(visible(selector), script(`document.querySelector(%q).click()`, selector))
 }
 
 // write types a text into a field, replacing its content.
 func write(selector, text string) chromedp.Action[chromedp.Void] {
-	return chromedp.Steps(visible(selector), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		if _, err := chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%[1]q).focus(); document.querySelector(%[1]q).select()`, selector))(ctx, target); err != nil {
-			return err
-		}
-		_, err := cdp.Call(ctx, target, input.InsertText, input.InsertTextParams{Text: text})
-		return err
-	}))
+	return chromedp.Steps(visible(selector), script(`document.querySelector(%[1]q).focus(); document.querySelector(%[1]q).select()`, selector),
+		send(input.InsertText, input.InsertTextParams{Text: text}))
 }
 
 // wantClean fails the test if the page logged anything, which includes violations of
@@ -221,11 +226,8 @@ func (p *tab) wantClean() {
 // lookAs shows a page on a device of this size and colour scheme.
 func (p *tab) lookAs(width, height int64, scheme string) {
 	p.t.Helper()
-	p.do("look as", chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
-		})
-		return err
+	p.do("look as", chromedp.EmulateViewport(width, height), send(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
 	}))
 	wide := eval[[]string](p, `(() => {
 		const page = document.documentElement;

@@ -5,16 +5,12 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"animalstore/internal/db/postgres/pgtest"
@@ -44,25 +40,10 @@ func startBucket(t *testing.T) bucketService {
 	return startVersity(t, t.TempDir())
 }
 
-// versity is versitygw, built once.
-var versity = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "versitygw")
-	build := exec.Command("go", "-C", "../tools", "build", "-o", path, "github.com/versity/versitygw/cmd/versitygw")
-	build.Env = append(os.Environ(), testenv.BuildFlags...)
-	out, err := build.CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("build versitygw: %w\n%s", err, out)
-	}
-	return path, err
-})
-
 // startVersity starts a real S3 service that keeps its objects as files in dir.
 func startVersity(t *testing.T, dir string) bucketService {
 	t.Helper()
-	program, err := versity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := buildTool(t, "github.com/versity/versitygw/cmd/versitygw")
 	address := pgtest.FreeAddress(t)
 	for _, name := range []string{"objects/" + s3test.Bucket, "metadata"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
@@ -79,14 +60,6 @@ func startVersity(t *testing.T, dir string) bucketService {
 		return err == nil
 	})
 	return bucketService{"http://" + address, filepath.Join(dir, "objects", s3test.Bucket)}
-}
-
-// runWith runs a command of the binary with more environment variables.
-func runWith(t *testing.T, env []string, args ...string) result {
-	t.Helper()
-	s := startIn(t, t.TempDir(), env, append([]string{binary}, args...)...)
-	code := s.wait()
-	return result{s.stdout.String(), s.stderr.String(), code}
 }
 
 type storedBackup struct {
@@ -226,19 +199,25 @@ func TestBucketUnreachable(t *testing.T) {
 // systemPage returns the console's page about the server, to someone with a key.
 func systemPage(t *testing.T, s *server, key string) string {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
+	page := newClient(t, s, "").do(t, "GET", "/console/system", "", "Cookie", sessionOf(t, s, key).String())
+	wantStatus(t, page, 200, "")
+	return page.body
+}
+
+// sessionOf signs in to the console.
+func sessionOf(t *testing.T, s *server, key string) *http.Cookie {
+	t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.PostForm(s.url+"/console/sign-in", url.Values{"key": {key}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	browser := &http.Client{Jar: jar}
-	resp, err := browser.PostForm(s.url+"/console/sign-in", url.Values{"key": {key}, "next": {"/console/system"}})
-	if err != nil {
-		t.Fatal(err)
+	res.Body.Close()
+	for _, cookie := range res.Cookies() {
+		if cookie.Name == "animalstore_session" {
+			return &http.Cookie{Name: cookie.Name, Value: cookie.Value}
+		}
 	}
-	defer resp.Body.Close()
-	page, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 {
-		t.Fatalf("sign in: got %d, %v", resp.StatusCode, err)
-	}
-	return string(page)
+	t.Fatalf("sign in: got %s without a session", res.Status)
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"strings"
@@ -116,28 +117,40 @@ func decodePet(body string) (pet, error) {
 	return p, err
 }
 
-// allPets pages through the whole list down to, but not including, id until.
+// list pages through a list.
+func list[T any](t testing.TB, c *client, path string) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		t.Helper()
+		for next := path + "?limit=100"; next != ""; {
+			a := c.get(t, next)
+			wantStatus(t, a, 200, "")
+			var page []T
+			if err := json.Unmarshal([]byte(a.body), &page); err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range page {
+				if !yield(item) {
+					return
+				}
+			}
+			next = nextPage(a.header)
+		}
+	}
+}
+
+// allPets returns all pets down to, but not including, id until.
 func (c *client) allPets(t testing.TB, until int64) map[int64]pet {
 	t.Helper()
 	all := map[int64]pet{}
 	last := int64(1<<63 - 1)
-	for next := "/v1/pets?limit=100"; next != ""; {
-		a := c.get(t, next)
-		wantStatus(t, a, 200, "")
-		var page []pet
-		if err := json.Unmarshal([]byte(a.body), &page); err != nil {
-			t.Fatal(err)
+	for p := range list[pet](t, c, "/v1/pets") {
+		if p.ID >= last {
+			t.Fatalf("id %d is listed after id %d", p.ID, last)
 		}
-		for _, p := range page {
-			if p.ID >= last {
-				t.Fatalf("id %d is listed after id %d", p.ID, last)
-			}
-			if last = p.ID; p.ID <= until {
-				return all
-			}
-			all[p.ID] = p
+		if last = p.ID; p.ID <= until {
+			break
 		}
-		next = nextPage(a.header)
+		all[p.ID] = p
 	}
 	return all
 }
@@ -260,10 +273,10 @@ func wasReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// uploader returns a Go client that makes at most this many attempts.
-func uploader(t testing.TB, s *server, key string, attempts int) *goclient.Client {
+// newGoClient returns a Go client that soon tries again.
+func newGoClient(t testing.TB, url, key string, options ...goclient.Option) *goclient.Client {
 	t.Helper()
-	c, err := goclient.New(s.url, key, goclient.WithMaxAttempts(attempts))
+	c, err := goclient.New(url, key, append(options, goclient.WithBackoff(10*time.Millisecond, 100*time.Millisecond))...)
 	if err != nil {
 		t.Fatal(err)
 	}

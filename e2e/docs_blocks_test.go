@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -223,7 +222,8 @@ func main() {
 
 // buildFragments builds a program from the Go blocks of a document. The compiler
 // reports errors by the document's line numbers.
-func buildFragments(document string, fragments []block, dir, program string) error {
+func buildFragments(t *testing.T, document string, fragments []block, dir, program string) {
+	t.Helper()
 	files := map[string]string{"main.go": fragmentMain}
 	for _, f := range fragments {
 		var imports strings.Builder
@@ -248,17 +248,10 @@ func init() {
 	}
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", program)
 	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return err
-		}
-		build.Args = append(build.Args, path)
+		build.Args = append(build.Args, mustWrite(t, filepath.Join(dir, name), text, 0o600))
 	}
 	build.Env = append(os.Environ(), testenv.BuildFlags...)
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("the Go blocks do not compile: %v\n%s", err, bytes.TrimSpace(out))
-	}
-	return nil
+	output(t, build)
 }
 
 // moduleOf is the file of a js block.
@@ -273,28 +266,23 @@ const store = new Client("http://127.0.0.1:8080", process.env.ANIMALSTORE_API_KE
 `
 
 // writeModules writes the js blocks of a document, and builds the client that they import.
-func writeModules(t *testing.T, blocks []block, scratch string) error {
+func writeModules(t *testing.T, blocks []block, scratch string) {
 	t.Helper()
 	blocks = slices.DeleteFunc(slices.Clone(blocks), func(b block) bool { return b.lang != "js" || b.how != "" })
 	if len(blocks) == 0 {
-		return nil
+		return
 	}
 	testenv.Need(t, "node")
 	testenv.Need(t, "npm")
 	source := filepath.Join("..", "clients", "typescript")
 	installed := filepath.Join(scratch, "js", "node_modules", "animalstore")
-	if out, err := exec.Command(filepath.Join(source, "build"), filepath.Join(installed, "dist")).CombinedOutput(); err != nil {
-		return fmt.Errorf("build the client for TypeScript: %v\n%s", err, out)
-	}
+	output(t, exec.Command(filepath.Join(source, "build"), filepath.Join(installed, "dist")))
 	copyInto(t, filepath.Join(source, "package.json"), filepath.Join(installed, "package.json"))
 	for _, b := range blocks {
 		text := b.text
 		if !strings.Contains(text, `from "animalstore"`) {
 			text = moduleStart + text
 		}
-		if err := os.WriteFile(moduleOf(b, scratch), []byte(text), 0o600); err != nil {
-			return err
-		}
+		mustWrite(t, moduleOf(b, scratch), text, 0o600)
 	}
-	return nil
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -40,20 +39,14 @@ func buildPythonFragments(t *testing.T, blocks []block, program string) {
 	} {
 		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Dir = source
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", argv, err, out)
-		}
+		output(t, cmd)
 	}
 	for _, b := range blocks {
 		if b.lang == "python" && b.isFragment() {
 			text := "import os, animalstore\n" +
 				"client = animalstore.Client(\"http://127.0.0.1:8080\", os.environ[\"ANIMALSTORE_API_KEY\"])\n" + b.text
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("line%d.py", b.line)), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			mustWrite(t, filepath.Join(dir, fmt.Sprintf("line%d.py", b.line)), text, 0o600)
 		}
 	}
-	if err := os.WriteFile(program, fmt.Appendf(nil, pythonFragment, dir, python, dir), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	mustWrite(t, program, fmt.Sprintf(pythonFragment, dir, python, dir), 0o700)
 }

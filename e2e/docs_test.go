@@ -70,14 +70,10 @@ func tryDocument(t *testing.T, name string) {
 	testenv.Need(t, "bash")
 	moduleGraph()
 	if len(fragments) > 0 {
-		if err := buildFragments(name, fragments, scratch, program); err != nil {
-			t.Fatal(err)
-		}
+		buildFragments(t, name, fragments, scratch, program)
 	}
 	buildPythonFragments(t, blocks, program+".py")
-	if err := writeModules(t, blocks, scratch); err != nil {
-		t.Fatal(err)
-	}
+	writeModules(t, blocks, scratch)
 	w := walkthrough{dir: clone(t), scratch: scratch, steps: steps}
 	for _, step := range steps {
 		if w.before == "" && strings.Contains(step.script, documentedPostgres) {
@@ -97,18 +93,11 @@ var moduleGraph = sync.OnceFunc(func() { exec.Command("go", "list", "-m", "all")
 func git(t *testing.T, args ...string) string {
 	t.Helper()
 	testenv.Need(t, "git")
-	config := filepath.Join(t.TempDir(), "gitconfig")
-	if err := os.WriteFile(config, []byte("[safe]\n\tdirectory = *\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	config := mustWrite(t, filepath.Join(t.TempDir(), "gitconfig"), "[safe]\n\tdirectory = *\n", 0o600)
 	cmd := exec.Command("git", args...)
 	cmd.Dir = ".."
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+config)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
+	return output(t, cmd)
 }
 
 // clone creates a clone with uncommitted changes, in a directory with an unpredictable

@@ -91,7 +91,8 @@ const documentedRedis = "redis://127.0.0.1:6379"
 
 // script is the whole session for bash. curl fails on an HTTP error if nothing else
 // would show it.
-func (w walkthrough) script() (string, error) {
+func (w walkthrough) script(t *testing.T) string {
+	t.Helper()
 	text := preamble + w.before
 	for i, step := range w.steps {
 		strict, curlrc := "set -e", "strict"
@@ -103,14 +104,11 @@ func (w walkthrough) script() (string, error) {
 			text += step.script
 			continue
 		}
-		script := filepath.Join(w.scratch, fmt.Sprintf("terminal%d.sh", i))
 		patient := strings.ReplaceAll(step.script, documentedRedis, "'"+documentedRedis+"?"+redistest.Patience+"'")
-		if err := os.WriteFile(script, []byte(patient), 0o600); err != nil {
-			return "", err
-		}
+		script := mustWrite(t, filepath.Join(w.scratch, fmt.Sprintf("terminal%d.sh", i)), patient, 0o600)
 		text += fmt.Sprintf(terminal, script, w.terminalOf(i), testenv.Deadline/(100*time.Millisecond))
 	}
-	return text + fmt.Sprintf("printf '%c'\n", mark), nil
+	return text + fmt.Sprintf("printf '%c'\n", mark)
 }
 
 // terminalOf is the file with what is printed in a step's own terminal.
@@ -125,15 +123,9 @@ func (w walkthrough) run(t *testing.T) (problems []string) {
 		"strict":  "silent\nno-styled-output\nnoproxy = \"*\"\nshow-error\nfail-with-body\n",
 		"lenient": "silent\nno-styled-output\nnoproxy = \"*\"\n",
 	} {
-		dir := filepath.Join(w.scratch, name)
-		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, ".curlrc"), []byte(curlrc), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		mustWrite(t, filepath.Join(w.scratch, name, ".curlrc"), curlrc, 0o600)
 	}
-	text, err := w.script()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := w.script(t)
 	if ownNetwork() == nil {
 		awaitUsualPorts(t)
 	}

@@ -70,7 +70,8 @@ func follow(t *testing.T, n int, urls []string, key string) *followers {
 		c := newCopy(fmt.Sprintf("follower %d", i))
 		f.copies = append(f.copies, c)
 		if i%2 == 0 {
-			f.wg.Go(func() { f.useClient(ctx, c, urls[i/2%len(urls)], key) })
+			client := newGoClient(t, urls[i/2%len(urls)], key, goclient.WithAttemptTimeout(5*time.Second))
+			f.wg.Go(func() { f.useClient(ctx, c, client) })
 		} else {
 			f.wg.Go(func() { readStreams(ctx, c, urls, i/2, key) })
 		}
@@ -83,13 +84,7 @@ func (f *followers) stop() {
 	f.wg.Wait()
 }
 
-func (f *followers) useClient(ctx context.Context, copied *storeCopy, url, key string) {
-	c, err := goclient.New(url, key, goclient.WithBackoff(10*time.Millisecond, 100*time.Millisecond), goclient.WithAttemptTimeout(5*time.Second))
-	if err != nil {
-		f.t.Error(err)
-		return
-	}
-	defer c.CloseIdleConnections()
+func (f *followers) useClient(ctx context.Context, copied *storeCopy, c *goclient.Client) {
 	for e, err := range c.Events(ctx, goclient.EventsOptions{}) {
 		if err != nil {
 			if ctx.Err() == nil {
@@ -165,21 +160,12 @@ func storeContents(t testing.TB, c *client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for resource, path := range map[string]string{"pet": "/v1/pets", "order": "/v1/store/orders", "category": "/v1/categories", "key": "/v1/keys"} {
-		for next := path + "?limit=100"; next != ""; {
-			a := c.get(t, next)
-			wantStatus(t, a, 200, "")
-			var items []json.RawMessage
-			if err := json.Unmarshal([]byte(a.body), &items); err != nil {
+		for item := range list[json.RawMessage](t, c, path) {
+			var id struct{ ID int64 }
+			if err := json.Unmarshal(item, &id); err != nil {
 				t.Fatal(err)
 			}
-			for _, item := range items {
-				var id struct{ ID int64 }
-				if err := json.Unmarshal(item, &id); err != nil {
-					t.Fatal(err)
-				}
-				all[animalstore.EventSubject(resource, id.ID)] = string(item)
-			}
-			next = nextPage(a.header)
+			all[animalstore.EventSubject(resource, id.ID)] = string(item)
 		}
 	}
 	return all

@@ -32,12 +32,8 @@ func startWriters(t *testing.T, n int, urls []string, key string) *writers {
 	w.stop = func() { cancel(); wg.Wait() }
 	t.Cleanup(w.stop)
 	for i := range n {
-		c, err := goclient.New(urls[i%len(urls)], key, goclient.WithBackoff(10*time.Millisecond, 50*time.Millisecond), goclient.WithMaxAttempts(3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := newGoClient(t, urls[i%len(urls)], key, goclient.WithMaxAttempts(3))
 		wg.Go(func() {
-			defer c.CloseIdleConnections()
 			random := rand.New(rand.NewPCG(uint64(i), 0))
 			var mine []int64 // pets that this writer made
 			for n := 0; ctx.Err() == nil; n++ {

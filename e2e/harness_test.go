@@ -203,24 +203,35 @@ type result struct {
 // run runs a command of the binary to its end.
 func run(t testing.TB, args ...string) result {
 	t.Helper()
-	return runWithInput(t, "", args...)
+	return runWith(t, nil, args...)
 }
 
-// runWithInput is like run, with text on standard input.
-func runWithInput(t testing.TB, input string, args ...string) result {
+// runWith is like run, with more environment variables.
+func runWith(t testing.TB, env []string, args ...string) result {
 	t.Helper()
-	cmd := exec.Command(binary, args...)
-	cmd.Stdin = strings.NewReader(input)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Env = cleanEnv()
-	cmd.Dir = t.TempDir()
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
+	s := startIn(t, t.TempDir(), env, append([]string{binary}, args...)...)
+	code := s.wait()
+	return result{s.stdout.String(), s.stderr.String(), code}
+}
+
+// output runs another program that must succeed, and returns what it prints.
+func output(t testing.TB, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return string(out)
+}
+
+// buildTool builds a program of the module in tools.
+func buildTool(t testing.TB, name string) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), filepath.Base(name))
+	build := exec.Command("go", "-C", "../tools", "build", "-o", program, name)
+	build.Env = append(os.Environ(), testenv.BuildFlags...)
+	output(t, build)
+	return program
 }
 
 // newKey creates a key and returns its secret.

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -48,8 +47,8 @@ func TestInterruptedImport(t *testing.T) {
 				cmd.Dir, cmd.Env = dir, append(cleanEnv(), "ANIMALSTORE_API_KEY="+key)
 				if test.file == "-" {
 					cmd.Stdin = strings.NewReader(content)
-				} else if err := os.WriteFile(filepath.Join(dir, test.file), []byte(content), 0o666); err != nil {
-					t.Fatal(err)
+				} else {
+					mustWrite(t, filepath.Join(dir, test.file), content, 0o666)
 				}
 				return startProcess(t, cmd)
 			}

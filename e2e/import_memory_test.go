@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -33,31 +32,6 @@ func (s *server) peakMemory() int64 {
 	return kilobytes << 10
 }
 
-// sessionOf signs in to the console with a new key.
-func sessionOf(t *testing.T, s *server, name string) *http.Cookie {
-	t.Helper()
-	body := fmt.Sprintf(`{"name":%q,"plan":"enterprise","limits":{"perMinute":1000000,"perDay":1000000},"permissions":["read","write"]}`, name)
-	created := newClient(t, s, s.ownerKey()).do(t, http.MethodPost, "/v1/keys", body)
-	_, rest, _ := strings.Cut(created.body, `"secret":"`)
-	secret, _, found := strings.Cut(rest, `"`)
-	if !found {
-		t.Fatalf("got no key in %s", created.body)
-	}
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := client.PostForm(s.url+"/console/sign-in", url.Values{"key": {secret}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	for _, cookie := range res.Cookies() {
-		if cookie.Name == "animalstore_session" {
-			return cookie
-		}
-	}
-	t.Fatalf("sign in: got %s without a session", res.Status)
-	return nil
-}
-
 // importForm returns a form with a file of pets.
 func importForm(content string) (contentType string, body []byte) {
 	var b bytes.Buffer
@@ -67,18 +41,6 @@ func importForm(content string) (contentType string, body []byte) {
 	w.Close()
 	return w.FormDataContentType(), b.Bytes()
 }
-
-// slowBody sends a form except for its last bytes, and holds on to its connection until done.
-func slowBody(form []byte, done <-chan struct{}) io.Reader {
-	return io.MultiReader(bytes.NewReader(form[:len(form)-100]), readerFunc(func([]byte) (int, error) {
-		<-done
-		return 0, io.ErrUnexpectedEOF
-	}))
-}
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // TestImportMemory: files of pets in the console don't exhaust the memory, although many
 // arrive at once, some slowly, and each is made to take as much as possible.
@@ -115,8 +77,8 @@ func TestImportMemory(t *testing.T) {
 		return res.StatusCode, err
 	}
 	var sessions []*http.Cookie
-	for i := range 16 {
-		sessions = append(sessions, sessionOf(t, s, fmt.Sprint("key ", i)))
+	for range 16 {
+		sessions = append(sessions, sessionOf(t, s, adminKey(t, s.database)))
 	}
 	contentType, small := importForm(columns + "Rex,1\n")
 	if status, err := post(sessions[0], contentType, bytes.NewReader(small)); status != http.StatusOK {
@@ -124,12 +86,12 @@ func TestImportMemory(t *testing.T) {
 	}
 	before, began := s.peakMemory(), time.Now()
 
-	done := make(chan struct{})
+	never, end := io.Pipe() // the last bytes of slow forms
 	var slow, wg sync.WaitGroup
 	heldType, held := importForm(files[0].content)
 	for i := range 200 {
 		slow.Go(func() {
-			post(sessions[8+i%8], heldType, slowBody(held, done)) // nearly all get 503
+			post(sessions[8+i%8], heldType, io.MultiReader(bytes.NewReader(held[:len(held)-100]), never)) // nearly all get 503
 		})
 	}
 	for i, session := range sessions[:8] {
@@ -147,7 +109,7 @@ func TestImportMemory(t *testing.T) {
 	}
 	wg.Wait()
 	grown := s.peakMemory() - before
-	close(done)
+	end.CloseWithError(io.ErrUnexpectedEOF)
 	slow.Wait()
 	t.Logf("the peak grew from %d by %d MiB in %.1f s", before>>20, grown>>20, time.Since(began).Seconds())
 	if grown > 64<<20 {

@@ -26,7 +26,7 @@ func litestream(t *testing.T) string {
 	}
 	dir := filepath.Join(cache, "animalstore-tests", "litestream-"+litestreamVersion)
 	program := filepath.Join(dir, "litestream")
-	if _, err := os.Stat(program); err == nil {
+	if exists(program) {
 		return program
 	}
 	cmd := exec.Command("go", "install", "github.com/benbjohnson/litestream/cmd/litestream@"+litestreamVersion)
@@ -76,8 +76,6 @@ func TestLitestream(t *testing.T) {
 func wantReplica(t *testing.T, program, replica, database string, acknowledged []pet) {
 	t.Helper()
 	restored := newDatabase(t)
-	if out, err := exec.Command(program, "restore", "-o", restored, replica).CombinedOutput(); err != nil {
-		t.Fatalf("litestream restore: %v\n%s", err, out)
-	}
+	output(t, exec.Command(program, "restore", "-o", restored, replica))
 	wantState(t, restored, database, acknowledged)
 }

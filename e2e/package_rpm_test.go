@@ -21,23 +21,16 @@ func TestRPMLifecycle_Slow(t *testing.T) {
 	testenv.Need(t, "rpm")
 	root := privateRoot(t, "useradd")
 	for name, text := range map[string]string{"bin/systemctl": "#!/bin/sh\necho \"$@\" >>/run/systemctl.txt\n", "run/systemd/system/.keep": ""} {
-		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		mustWrite(t, filepath.Join(root, name), text, 0o755)
 	}
 	in := func(argv ...string) string {
 		t.Helper()
-		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Env = append(cleanEnv(), "PATH=/usr/sbin:/sbin:/usr/bin:/bin")
-		out, err := cmd.CombinedOutput()
+		out := output(t, inRootPath(argv...))
 		// To rpm, a script that fails after the installation is only a warning.
-		if err != nil || strings.Contains(string(out), "scriptlet failed") {
-			t.Errorf("%s: %v\n%s", argv, err, out)
+		if strings.Contains(out, "scriptlet failed") {
+			t.Errorf("%s: %s", argv, out)
 		}
-		return string(out)
+		return out
 	}
 	rpm := func(args ...string) string {
 		t.Helper()
@@ -67,9 +60,7 @@ func TestRPMLifecycle_Slow(t *testing.T) {
 	if info, err := os.Stat(filepath.Dir(data)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the directory of the data: %v, %v, want mode 0700", info, err)
 	}
-	if err := os.WriteFile(settings, append(mustRead(t, settings), "# mine\n"...), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	mustWrite(t, settings, contents(settings)+"# mine\n", 0o640)
 
 	rpm("-U", "--replacepkgs", path)
 	wantSystemd("install again", "daemon-reload", "--quiet is-enabled animalstore", "restart animalstore")
@@ -116,14 +107,10 @@ type newVersion struct{ rpm, program, service, settings string }
 func newerRPM(t *testing.T) newVersion {
 	t.Helper()
 	dir := t.TempDir()
-	if out, err := exec.Command("cp", "-R", "../packaging/linux", dir+"/install").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	output(t, exec.Command("cp", "-R", "../packaging/linux", dir+"/install"))
 	changed := func(from, to, more string) string {
 		text := contents(from) + more
-		if err := os.WriteFile(to, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		mustWrite(t, to, text, 0o755)
 		return text
 	}
 	v := newVersion{

@@ -20,8 +20,12 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// rootPath is the PATH of root, which dpkg insists on.
-const rootPath = "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+// inRootPath returns a command with the PATH of root, which dpkg insists on.
+func inRootPath(argv ...string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(cleanEnv(), "PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
+	return cmd
+}
 
 // needsRoot skips a test that changes to another root directory.
 func needsRoot(t *testing.T) {
@@ -47,9 +51,7 @@ func privateRoot(t *testing.T, programs ...string) string {
 		"dev/null": "", "etc/shadow": "root:*:::::::\n", "etc/passwd": "root:x:0:0::/:/bin/sh\n", "etc/group": "root:x:0:\n",
 		"var/lib/dpkg/status": "", "var/lib/dpkg/available": "",
 	} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		mustWrite(t, filepath.Join(root, name), text, 0o666)
 	}
 	os.Chmod(filepath.Dir(root), 0o755) // the service's user needs access
 	os.Chmod(root, 0o755)
@@ -97,9 +99,7 @@ func TestPackageLifecycle_Slow(t *testing.T) {
 	dir := t.TempDir()
 	copyInto(t, deb, filepath.Join(dir, filepath.Base(deb)))
 	newer(t, deb, filepath.Join(dir, "new"))
-	if err := os.WriteFile(filepath.Join(dir, "install.sh"), []byte(readmeInstall(t)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustWrite(t, filepath.Join(dir, "install.sh"), readmeInstall(t), 0o600)
 	script, err := filepath.Abs("testdata/package/lifecycle.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -108,9 +108,9 @@ func TestPackageLifecycle_Slow(t *testing.T) {
 	if ownNetwork() == nil {
 		awaitUsualPorts(t)
 	}
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := inRootPath(argv...)
 	cmd.Dir = dir
-	cmd.Env = append(cleanEnv(), "ROOT="+root, rootPath)
+	cmd.Env = append(cmd.Env, "ROOT="+root)
 	// The server that it starts must not delay it.
 	output, err := os.Create(filepath.Join(dir, "output.txt"))
 	if err != nil {
@@ -147,9 +147,7 @@ func newer(t *testing.T, deb, dir string) {
 		{"sed", "-i", "s/^Version: .*/Version: 1.0.1/", tree + "/new/DEBIAN/control"},
 		{"dpkg-deb", "-Znone", "--build", tree + "/new", dir + "/animalstore.deb"},
 	} {
-		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", argv, err, out)
-		}
+		output(t, exec.Command(argv[0], argv[1:]...))
 	}
 }
 
@@ -164,18 +162,13 @@ func TestPackageWithoutAnything_Slow(t *testing.T) {
 		{"chroot", root, "/usr/bin/animalstore", "version"},
 		{"dpkg", "--root=" + root, "--purge", "animalstore"},
 	} {
-		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Env = append(cleanEnv(), rootPath)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", argv, err, out)
-		}
+		output(t, inRootPath(argv...))
 	}
 	if exists(root + "/usr/bin/animalstore") {
 		t.Error("purge leaves the binary")
 	}
-	fields, err := exec.Command("dpkg-deb", "--field", deb, "Depends", "Pre-Depends", "Version").Output()
-	if got := strings.TrimSpace(string(fields)); err != nil || got != "Version: 1.0.0" {
-		t.Errorf("the package has the fields %q (%v), want no dependency", got, err)
+	if got := output(t, exec.Command("dpkg-deb", "--field", deb, "Depends", "Pre-Depends", "Version")); got != "Version: 1.0.0\n" {
+		t.Errorf("the package has the fields %q, want no dependency", got)
 	}
 }
 
@@ -185,10 +178,8 @@ func TestPackageWithoutSystemd_Slow(t *testing.T) {
 	t.Parallel()
 	deb := artifact(t, ".deb")
 	root := privateRoot(t, "useradd")
-	install := exec.Command("dpkg", "--root="+root, "-i", deb)
-	install.Env = append(cleanEnv(), rootPath)
-	if out, err := install.CombinedOutput(); err != nil || !strings.Contains(string(out), "sudo animalstore-admin serve\n") {
-		t.Fatalf("%v\n%s", err, out)
+	if out := output(t, inRootPath("dpkg", "--root="+root, "-i", deb)); !strings.Contains(out, "sudo animalstore-admin serve\n") {
+		t.Fatal(out)
 	}
 	s := startProgram(t, "chroot", root, "/usr/sbin/animalstore-admin", "serve", "--listen", "127.0.0.1:0", "--ops-listen", "")
 	if !s.awaitServing() {
@@ -244,13 +235,8 @@ func TestImage_Slow(t *testing.T) {
 	root := t.TempDir()
 	os.Chmod(filepath.Dir(root), 0o755)
 	os.Chmod(root, 0o755)
-	layer := filepath.Join(t.TempDir(), "layer.tar.gz")
-	if err := os.WriteFile(layer, blob(manifest.Layers[0].Digest), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("tar", "--numeric-owner", "-xpzf", layer, "-C", root).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	layer := mustWrite(t, filepath.Join(t.TempDir(), "layer.tar.gz"), string(blob(manifest.Layers[0].Digest)), 0o600)
+	output(t, exec.Command("tar", "--numeric-owner", "-xpzf", layer, "-C", root))
 	address := pgtest.FreeAddress(t)
 	inside := func(argv ...string) *exec.Cmd {
 		cmd := exec.Command("chroot", append([]string{"--userspec=" + c.User, root}, argv...)...)

@@ -96,15 +96,11 @@ func newDisk(t *testing.T) *disk {
 
 func (d *disk) format(t *testing.T) {
 	t.Helper()
-	if err := os.WriteFile(d.image, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustWrite(t, d.image, "", 0o600)
 	if err := os.Truncate(d.image, 256<<20); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
-		t.Fatalf("mkfs.ext4: %v\n%s", err, out)
-	}
+	output(t, exec.Command("mkfs.ext4", "-q", "-F", d.image))
 }
 
 func (d *disk) tryMount() ([]byte, error) {

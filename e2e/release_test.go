@@ -73,7 +73,7 @@ func TestRelease_Slow(t *testing.T) {
 		}
 	}
 	var want strings.Builder
-	for _, name := range list(t, dir) {
+	for _, name := range filesIn(t, dir) {
 		if name != "SHA256SUMS" {
 			fmt.Fprintf(&want, "%x  %s\n", sha256.Sum256(mustRead(t, filepath.Join(dir, name))), name)
 		}
@@ -110,14 +110,12 @@ func TestReproducible(t *testing.T) {
 		} {
 			cmd := exec.Command(argv[0], argv[1:]...)
 			cmd.Env = append(os.Environ(), "TZ="+zone, "LC_ALL=C", "TMPDIR="+t.TempDir())
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v\n%s", argv, err, out)
-			}
+			output(t, cmd)
 		}
 		outs = append(outs, filepath.Join(clone, "dist"))
 	}
-	files := list(t, outs[0])
-	if others := list(t, outs[1]); len(files) < 14 || !slices.Equal(files, others) {
+	files := filesIn(t, outs[0])
+	if others := filesIn(t, outs[1]); len(files) < 14 || !slices.Equal(files, others) {
 		t.Fatalf("got the files %q and %q, want the same six archives, and four packages and two images for Linux", files, others)
 	}
 	for _, name := range files {
@@ -127,8 +125,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// list returns the names of a directory's files, in order.
-func list(t *testing.T, dir string) (names []string) {
+// filesIn returns the names of a directory's files, in order.
+func filesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -27,9 +27,7 @@ func TestSecretsStaySecret_Slow(t *testing.T) {
 	var fromFiles []string // as systemd's LoadCredential provides them
 	for name, secret := range map[string]string{"OWNER_KEY": owner, "REDIS": "redis://user:" + redisPassword + "@127.0.0.1:1/0"} {
 		file := filepath.Join(t.TempDir(), "credential")
-		if err := os.WriteFile(file, []byte(secret+"\n"), 0o400); err != nil {
-			t.Fatal(err)
-		}
+		mustWrite(t, file, secret+"\n", 0o400)
 		fromFiles = append(fromFiles, "ANIMALSTORE_"+name+"_FILE="+file)
 	}
 	r := newHookReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
@@ -39,8 +37,11 @@ func TestSecretsStaySecret_Slow(t *testing.T) {
 	var said bytes.Buffer // by commands and in responses
 	minted := newKey(t, database, "--name", "minted", "--plan", "free")
 	for _, input := range []string{imported, imported, "x" + minted, minted[:40]} {
-		r := runWithInput(t, input+"\n", "keys", "import", "--name", "imported", "--database", "sqlite:"+database)
-		said.WriteString(r.stdout + r.stderr)
+		cmd := exec.Command(binary, "keys", "import", "--name", "imported", "--database", "sqlite:"+database)
+		cmd.Env, cmd.Stdin = cleanEnv(), strings.NewReader(input+"\n")
+		p := startProcess(t, cmd)
+		p.wait()
+		said.WriteString(p.output())
 	}
 	rotated := strings.TrimSpace(command(t, database, "rotate", keyID(t, database, "imported"), "--grace", "1h").stdout)
 	for _, args := range [][]string{{"list"}, {"list", "--json"}, {"show", keyID(t, database, "minted")}} {
@@ -51,7 +52,7 @@ func TestSecretsStaySecret_Slow(t *testing.T) {
 	for _, secret := range keys {
 		session(t, s, secret, &said)
 	}
-	hooks := failingWebhook(t, r, hookClient(t, s.url, owner))
+	hooks := failingWebhook(t, r, newGoClient(t, s.url, owner))
 	admin := newClient(t, s, owner)
 	for _, path := range []string{"/v1/events", "/v1/webhooks", "/v1/webhooks/1/deliveries", "/v1/keys", "/v1/status"} {
 		a := admin.get(t, path)

@@ -11,6 +11,7 @@ import (
 	bigendian "encoding/binary"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -18,7 +19,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -57,11 +57,7 @@ func selfSigned(t *testing.T) (certFile, keyFile string, roots *x509.CertPool) {
 	}
 	dir := t.TempDir()
 	write := func(name, kind string, content []byte) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		return mustWrite(t, filepath.Join(dir, name), string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content})), 0o600)
 	}
 	roots = x509.NewCertPool()
 	cert, err := x509.ParseCertificate(der)
@@ -140,6 +136,15 @@ func mustRead(t *testing.T, path string) []byte {
 	return text
 }
 
+// mustWrite creates a file, and the directory for it, and returns its path.
+func mustWrite(t *testing.T, path, text string, mode os.FileMode) string {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), mode)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 var redirectAddress = regexp.MustCompile(`\bredirect=(http://\S+)`)
 
 // redirectURL is the address where a server redirects plain HTTP.
@@ -171,9 +176,7 @@ func (s *server) address() string { return strings.TrimPrefix(s.url, "https://")
 func trusting(t *testing.T, other *httptest.Server) option {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trusted.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: other.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	mustWrite(t, file, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: other.Certificate().Raw})), 0o600)
 	return withEnv("SSL_CERT_FILE=" + file)
 }
 
@@ -220,10 +223,6 @@ func TestACMEDirectoryDown_Slow(t *testing.T) {
 	if got := res.Header.Get("Location"); res.StatusCode != 308 || got != "https://shop.example/docs" {
 		t.Errorf("got %d to %q, want a redirect to https://shop.example/docs", res.StatusCode, got)
 	}
-	info, err := os.Stat(s.database + ".acme")
-	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the cache next to the database: got %v, %v, want mode 0700", info, err)
-	}
 	s.stop()
 }
 
@@ -237,16 +236,10 @@ type pebble struct {
 	manage    string
 }
 
-// startPebble builds the real program, which takes 12 seconds of CPU time without a
-// build cache, and starts it.
+// startPebble starts the real program.
 func startPebble(t *testing.T, validity time.Duration) *pebble {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "pebble")
-	build := exec.Command("go", "-C", "../tools", "build", "-o", path, "github.com/letsencrypt/pebble/v2/cmd/pebble")
-	build.Env = append(os.Environ(), testenv.BuildFlags...)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build pebble: %v\n%s", err, out)
-	}
+	path := buildTool(t, "github.com/letsencrypt/pebble/v2/cmd/pebble")
 	certFile, keyFile, roots := selfSigned(t)
 	p := &pebble{https: pgtest.FreeAddress(t), http: pgtest.FreeAddress(t), trust: certFile, client: trusts(roots)}
 	api, manage := pgtest.FreeAddress(t), pgtest.FreeAddress(t)
@@ -260,10 +253,7 @@ func startPebble(t *testing.T, validity time.Duration) *pebble {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "config.json")
-	if err := os.WriteFile(file, config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := mustWrite(t, filepath.Join(t.TempDir(), "config.json"), string(config), 0o600)
 	program := startIn(t, "", []string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0"}, path, "-config", file, "-dnsserver", startDNS(t))
 	t.Cleanup(func() {
 		if t.Failed() {

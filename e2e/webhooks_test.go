@@ -46,8 +46,8 @@ func newHookReceiver(t *testing.T, respond func(http.ResponseWriter, *http.Reque
 
 func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(webhook.HeaderID)
-	h.begin(id)
-	defer h.end(id)
+	h.count(id, 1)
+	defer h.count(id, -1)
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the sender was killed
@@ -63,18 +63,14 @@ func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(recorder.Code)
 }
 
-func (h *hookReceiver) begin(id string) {
+// count counts a request in progress.
+func (h *hookReceiver) count(id string, by int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.busy[id]++; h.busy[id] > 1 {
+	if h.busy[id] += by; h.busy[id] > 1 {
 		h.t.Errorf("%s is sent %d times at once", id, h.busy[id])
 	}
-}
-
-func (h *hookReceiver) end(id string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.busy[id]--; h.busy[id] == 0 {
+	if h.busy[id] == 0 {
 		delete(h.busy, id)
 	}
 }
@@ -139,16 +135,6 @@ func unreliably(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-func hookClient(t *testing.T, url, key string) *goclient.Client {
-	t.Helper()
-	c, err := goclient.New(url, key, goclient.WithBackoff(10*time.Millisecond, 100*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.CloseIdleConnections)
-	return c
-}
-
 // TestWebhooksSurviveKills: instances are killed while they deliver, and a fifth of the
 // attempts fail. Every event arrives, and none is sent by two instances at once.
 func TestWebhooksSurviveKills(t *testing.T) {
@@ -158,7 +144,7 @@ func TestWebhooksSurviveKills(t *testing.T) {
 		r := newHookReceiver(t, unreliably)
 		instances := startInstances(t, count, database, r.trusted()...)
 		key := adminKey(t, database)
-		hook := r.subscribe(hookClient(t, instances[0].url, key), "pet.*")
+		hook := r.subscribe(newGoClient(t, instances[0].url, key), "pet.*")
 
 		w := startWriters(t, 16, urlsOf(instances), key)
 		for range 40 {
@@ -171,7 +157,7 @@ func TestWebhooksSurviveKills(t *testing.T) {
 			victim.start(t, database)
 		}
 		w.stop()
-		c := hookClient(t, instances[0].url, key)
+		c := newGoClient(t, instances[0].url, key)
 		want := petEvents(t, c)
 		if len(want) < 1000 {
 			t.Fatalf("there are %d events, want at least a thousand", len(want))

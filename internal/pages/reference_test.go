@@ -56,12 +56,17 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-func readReference(t *testing.T) []operationView {
+func readDocument(t *testing.T) (d document) {
 	t.Helper()
-	var d document
 	if err := json.Unmarshal(openapi.JSON, &d); err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+func readReference(t *testing.T) []operationView {
+	t.Helper()
+	d := readDocument(t)
 	var all []operationView
 	for _, g := range d.groups() {
 		all = append(all, g.Operations...)
@@ -113,10 +118,7 @@ func TestReference(t *testing.T) {
 // and an example.
 func TestEventCatalogue(t *testing.T) {
 	page := html.UnescapeString(body(t, fetchPage(newPages(animalstore.Production, ""), "GET", "/docs", nil)))
-	var d document
-	if err := json.Unmarshal(openapi.JSON, &d); err != nil {
-		t.Fatal(err)
-	}
+	d := readDocument(t)
 	var types []animalstore.EventType
 	for _, e := range d.events() {
 		types = append(types, animalstore.EventType(e.Type))
@@ -139,11 +141,7 @@ func TestEventGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d document
-	if err := json.Unmarshal(openapi.JSON, &d); err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range d.Webhooks {
+	for _, w := range readDocument(t).Webhooks {
 		data, _, _ := strings.Cut(w.Name, ".")
 		if w.Name == string(animalstore.WebhookPing) {
 			data = "none"

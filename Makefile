@@ -16,6 +16,10 @@ export GOFLAGS := $(GOFLAGS) -trimpath -buildvcs=false
 RACE = $(addprefix ./internal/,api assistant certs console db/sqlite db/transfer events fair http1 \
 	keys metrics ratelimit server webhook) ./client
 
+# SQLite, which is translated from C, isn't instrumented: it would be many times slower, and
+# show only races in SQLite itself.
+RACETEST = CGO_ENABLED=1 go test -race -gcflags=modernc.org/...=-race=false
+
 # Where scripts/setup puts a newer Node, if the system has an old one.
 export PATH := $(CURDIR)/.tools/node_modules/.bin:$(PATH)
 
@@ -40,13 +44,11 @@ test: need-go ## run the quick tests, on SQLite
 	@scripts/setup test
 	go test -skip _Slow ./...
 
-# No test of make test runs again, but under the race detector. That doesn't instrument
-# SQLite, which is translated from C: it would be many times slower, and find only races in
-# SQLite itself.
+# No test of make test runs again, but under the race detector.
 check: lint ## everything else a change must pass: race detector, PostgreSQL, Redis, browser, packages, documents, clients
 	@scripts/setup check
 	go test -run _Slow -timeout 30m ./...
-	CGO_ENABLED=1 go test -race -gcflags=modernc.org/...=-race=false -skip _Slow $(RACE)
+	$(RACETEST) -skip _Slow $(RACE)
 
 lint: need-go ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installed
 	@files=$$(gofmt -l .) || exit 1; \
@@ -72,6 +74,7 @@ fuzz: ## run each fuzz target for FUZZTIME (default 1m)
 soak: need-go ## run kills, power cuts, failovers and large stores in numbers, for hours
 	@scripts/setup soak
 	ANIMALSTORE_SOAK=1 go test -v -count=1 -timeout 150m ./...
+	$(RACETEST) -count=1 -run _Slow ./internal/db/postgres ./internal/ratelimit
 
 bench: need-go ## compare the server with its peers, in 20 minutes; writes bench/results
 	@scripts/setup bench

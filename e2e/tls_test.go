@@ -338,9 +338,10 @@ func answerDNS(conn net.Conn) {
 	}
 }
 
-// TestACME_Slow obtains certificates from a real authority, and keeps them across a restart
+// TestACME obtains certificates from a real authority, and keeps them across a restart
 // without the authority.
-func TestACME_Slow(t *testing.T) {
+func TestACME(t *testing.T) {
+	testenv.OnlySoak(t, "it builds a real authority")
 	t.Parallel()
 	p := startPebble(t, time.Hour)
 	tryACME(t, p, func(func() string) {}, onAddress(p.https))

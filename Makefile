@@ -27,7 +27,7 @@ RACETEST = CGO_ENABLED=1 $(GOTEST) -race -gcflags=modernc.org/...=-race=false
 # Where scripts/setup puts a newer Node, if the system has an old one.
 export PATH := $(CURDIR)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run build dist test check check-slow check-race lint fuzz soak bench bench-quick bench-growth profile interop need-go
+.PHONY: help run build dist test check lint fuzz soak bench bench-quick bench-growth profile interop need-go
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -49,16 +49,9 @@ test: need-go ## run the quick tests, on SQLite
 	$(GOTEST) -skip _Slow ./...
 
 # No test of make test runs again, but under the race detector.
-# The two parts run at the same time, because most slow tests wait while the race detector
-# compiles.
 check: lint ## everything else a change must pass: race detector, PostgreSQL, Redis, browser, packages, documents, clients
 	@scripts/setup check
-	@$(MAKE) --no-print-directory -j2 check-slow check-race
-
-check-slow:
 	$(GOTEST) -run _Slow -timeout 30m ./...
-
-check-race:
 	$(RACETEST) -skip _Slow -timeout 30m $(RACE)
 
 lint: need-go ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installed

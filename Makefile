@@ -12,17 +12,13 @@ FUZZTIME = 1m
 export CGO_ENABLED := 0
 export GOFLAGS := $(GOFLAGS) -trimpath -buildvcs=false
 
-# go test would run vet on every dependency first, which takes a minute on a new machine;
-# make lint does.
-GOTEST = go test -vet=off
-
 # The packages whose goroutines share memory.
 RACE = $(addprefix ./internal/,api assistant certs console db/sqlite db/transfer events fair http1 \
 	keys metrics ratelimit server webhook) ./client
 
 # SQLite, which is translated from C, isn't instrumented: it would be many times slower, and
 # show only races in SQLite itself.
-RACETEST = CGO_ENABLED=1 $(GOTEST) -race -gcflags=modernc.org/...=-race=false
+RACETEST = CGO_ENABLED=1 go test -race -gcflags=modernc.org/...=-race=false
 
 # Where scripts/setup puts a newer Node, if the system has an old one.
 export PATH := $(CURDIR)/.tools/node_modules/.bin:$(PATH)
@@ -46,12 +42,12 @@ dist: need-go ## build archives, packages and images of a release, in dist/
 
 test: need-go ## run the quick tests, on SQLite
 	@scripts/setup test
-	$(GOTEST) -skip _Slow ./...
+	go test -skip _Slow ./...
 
 # No test of make test runs again, but under the race detector.
 check: lint ## everything else a change must pass: race detector, PostgreSQL, Redis, browser, packages, documents, clients
 	@scripts/setup check
-	$(GOTEST) -run _Slow -timeout 30m ./...
+	go test -run _Slow -timeout 30m ./...
 	$(RACETEST) -skip _Slow -timeout 30m $(RACE)
 
 lint: need-go ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installed
@@ -77,7 +73,7 @@ fuzz: ## run each fuzz target for FUZZTIME (default 1m)
 soak: need-go ## run kills, power cuts, failovers and large stores in numbers, for hours
 	@scripts/setup soak
 	go -C tools mod tidy -diff
-	ANIMALSTORE_SOAK=1 $(GOTEST) -v -count=1 -timeout 150m ./...
+	ANIMALSTORE_SOAK=1 go test -v -count=1 -timeout 150m ./...
 	$(RACETEST) -count=1 -run _Slow ./internal/db/postgres ./internal/ratelimit
 
 bench: need-go ## compare the server with its peers, in 20 minutes; writes bench/results

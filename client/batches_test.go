@@ -1,7 +1,9 @@
 package client_test
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -110,3 +112,21 @@ type discardedResponse struct{}
 func (discardedResponse) Header() http.Header         { return http.Header{} }
 func (discardedResponse) Write(p []byte) (int, error) { return len(p), nil }
 func (discardedResponse) WriteHeader(int)             {}
+
+// TestImportSum: the Idempotency-Keys of an import have the sum of its JSON, as in our other
+// clients.
+func TestImportSum(t *testing.T) {
+	c, s := scriptedClient(t, []reply{response(201, `{"pets":[`+petJSON+`,`+petJSON+`]}`)})
+	pets := []animalstore.NewPet{{Name: "Rex \u2028<&> \"", CategoryID: 1}, {Name: "Mia", CategoryID: -1 << 63, Status: animalstore.PetSold}}
+	if _, err := c.ImportPets(t.Context(), pets, client.ImportOptions{Salt: `a"b`}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := animalstore.EncodeJSON([]any{`a"b`, pets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("import-%x-1-2", sha256.Sum256(text))
+	if got := s.sent[0].Header.Get("Idempotency-Key"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

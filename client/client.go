@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -35,7 +34,6 @@ type settings struct {
 	pacing         bool
 	onWait         func(Wait)
 	onAttempt      func(CallAttempt)
-	random         func() float64 // in [0, 1)
 }
 
 // The defaults of the options.
@@ -60,7 +58,6 @@ func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 		attemptTimeout: defaultAttemptTimeout,
 		onWait:         func(Wait) {},
 		onAttempt:      func(CallAttempt) {},
-		random:         rand.Float64,
 	}}
 	for _, option := range options {
 		option(&c.settings)

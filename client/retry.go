@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -145,7 +146,7 @@ func (c *Client) jitter(attempts int) time.Duration {
 	if doublings := attempts - 1; doublings < 32 && c.backoffBase<<doublings > 0 {
 		span = min(span, c.backoffBase<<doublings)
 	}
-	return time.Duration(c.random() * float64(span))
+	return rand.N(span)
 }
 
 // noResponse returns the failure of a request without a response. notConnected says

@@ -25,11 +25,11 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.responses[min(len(s.sent), len(s.responses))-1](r)
 }
 
-// scriptedClient is a client of a scripted service. Its backoff is always the maximum.
+// scriptedClient is a client of a scripted service.
 func scriptedClient(t testing.TB, script []func(*http.Request) (*http.Response, error), options ...client.Option) (*client.Client, *scripted) {
 	t.Helper()
 	s := &scripted{responses: script}
-	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: s}), client.WithRandom(func() float64 { return 1 })}, options...)
+	options = append([]client.Option{client.WithHTTPClient(&http.Client{Transport: s})}, options...)
 	c, err := client.New("http://store.test", "ast_live_secret", options...)
 	if err != nil {
 		t.Fatal(err)
@@ -52,10 +52,6 @@ func response(status int, body string, headers ...string) reply {
 
 func apiError(status int, code animalstore.Code, headers ...string) reply {
 	return response(status, `{"code":"`+string(code)+`","message":"as it is","status":0}`, headers...)
-}
-
-func broken(err error) reply {
-	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
 const petJSON = `{"id":1,"name":"Rex","categoryId":7,"status":"available"}`
@@ -112,29 +108,26 @@ func TestLiftedBan(t *testing.T) {
 // retried later than that.
 func TestNeverPastTheMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		cut := func(*http.Request) (*http.Response, error) { return nil, errors.New("cut") }
 		tomorrow := apiError(429, animalstore.DailyQuotaExceeded, "Retry-After", "86000")
 		created := response(201, petJSON)
-		c, s := scriptedClient(t, []reply{broken(errors.New("cut")), tomorrow, created})
+		c, s := scriptedClient(t, []reply{cut, tomorrow, created})
 		_, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
 		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {
 			t.Errorf("got %v after %d requests, want ErrOutcomeUnknown after 2", err, len(s.sent))
 		}
 		// The same applies if another call was told to wait.
-		c, s = scriptedClient(t, []reply{func(r *http.Request) (*http.Response, error) {
-			switch {
-			case r.Method == http.MethodGet:
-				return tomorrow(r)
-			case len(s.sent) == 1:
-				return nil, errors.New("cut")
-			}
-			return created(r)
-		}})
-		time.AfterFunc(100*time.Millisecond, func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			_, err := c.GetLimits(ctx)
-			wantCode(t, err, animalstore.DailyQuotaExceeded)
-		})
+		cutDuringAnother := func(r *http.Request) (*http.Response, error) {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_, err := c.GetLimits(ctx)
+				wantCode(t, err, animalstore.DailyQuotaExceeded)
+			}()
+			synctest.Wait()
+			return cut(r)
+		}
+		c, s = scriptedClient(t, []reply{cutDuringAnother, tomorrow, created})
 		_, err = c.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"})
 		wantCode(t, err, animalstore.DailyQuotaExceeded)
 		if !errors.Is(err, client.ErrOutcomeUnknown) || len(s.sent) != 2 {

@@ -1,4 +1,4 @@
-package assistant
+package assistant_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"animalstore/internal/assistant"
 )
 
 // FuzzMessage: no message makes the server panic, which would end the process, or gets a
@@ -25,7 +27,7 @@ func FuzzMessage(f *testing.F) {
 		f.Add(message, "")
 		f.Add(message, "2026-07-28")
 	}
-	a := New("1", slog.New(slog.DiscardHandler))
+	a := assistant.New("1", slog.New(slog.DiscardHandler))
 	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
@@ -50,7 +52,7 @@ func FuzzMessage(f *testing.F) {
 
 // TestKeyEndsDuringACall: a key that is revoked between the two calls of a tool fails it.
 func TestKeyEndsDuringACall(t *testing.T) {
-	a := New("1", slog.New(slog.DiscardHandler))
+	a := assistant.New("1", slog.New(slog.DiscardHandler))
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/v1/photos" {
@@ -69,7 +71,7 @@ func TestKeyEndsDuringACall(t *testing.T) {
 // TestNothingForRefusedKeys: for a key that is banned or over its limit, nothing is rendered
 // that isn't sent.
 func TestNothingForRefusedKeys(t *testing.T) {
-	a := New("1", slog.New(slog.DiscardHandler))
+	a := assistant.New("1", slog.New(slog.DiscardHandler))
 	allowed := func(string) bool { t.Error("got a list of tools, want none"); return true }
 	for _, message := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "[]", "{"} {
 		if res := a.Respond(newRequest(), []byte(message), func() bool { return false }, nil, allowed); res != nil {
@@ -81,7 +83,7 @@ func TestNothingForRefusedKeys(t *testing.T) {
 // TestPanic: a panic in the API fails only the call, although the SDK runs tools in a
 // goroutine of its own.
 func TestPanic(t *testing.T) {
-	a := New("1", slog.New(slog.DiscardHandler))
+	a := assistant.New("1", slog.New(slog.DiscardHandler))
 	api := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	got := respond(t, a, api, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"inventory","arguments":{}}}`)
 	if !strings.Contains(got, "internal_error") {
@@ -97,7 +99,7 @@ func newRequest() *http.Request {
 }
 
 // respond returns the body of the response to a message.
-func respond(t *testing.T, a *Assistant, api http.Handler, message string) string {
+func respond(t *testing.T, a *assistant.Assistant, api http.Handler, message string) string {
 	t.Helper()
 	body, err := io.ReadAll(a.Respond(newRequest(), []byte(message), func() bool { return true }, api, func(string) bool { return true }).Body)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/keys"
@@ -216,7 +215,6 @@ func TestTagsWithoutUse(t *testing.T) {
 	s := start(t)
 	secret, id := s.makeKey(t, keys.Mint(s.env))
 	webhook := s.addWebhook(t)
-	now := animalstore.At(s.clock.Now())
 	for path, use := range map[string]func(){
 		keyPath(id): func() {
 			s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
@@ -225,16 +223,7 @@ func TestTagsWithoutUse(t *testing.T) {
 			}
 		},
 		fmt.Sprint("/v1/webhooks/", webhook.ID): func() {
-			if _, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, now); err != nil {
-				t.Fatal(err)
-			}
-			due, err := s.db.DB.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Minute)))
-			if err != nil || len(due) != 1 {
-				t.Fatalf("claimed %d, %v, want the ping", len(due), err)
-			}
-			if _, _, err := s.db.DB.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: now, Status: new(204)}, 0, 0), now, animalstore.Time{}); err != nil {
-				t.Fatal(err)
-			}
+			s.answerPing(t, webhook.ID, http.StatusNoContent)
 		},
 	} {
 		before := s.asAdmin(t, "GET", path, "")

@@ -72,10 +72,12 @@ func typesOf(events []animalstore.Event) (types []string) {
 }
 
 // TestEventsOfEveryChange makes each kind of change and expects its events, with the key,
-// the request and the resource as a GET shows it, and without secrets.
+// the request and the resource as a GET shows it, and without secrets. A webhook gets what
+// the document's examples show.
 func TestEventsOfEveryChange(t *testing.T) {
 	t.Parallel()
 	s := start(t)
+	s.do(t, call{method: "POST", path: "/v1/webhooks", key: s.admin, body: `{"url":"https://example.com/all","types":["pet.*","photo.*","order.*","category.*","key.*","webhook.*"]}`}).want(t, 201, "")
 	path := s.latest(t, s.admin, "&wait=5")
 	secrets := []string{s.owner, s.admin, "Bearer", "ast_live_", "whsec_", "hash", "secret"}
 	var seen []animalstore.Event
@@ -115,17 +117,20 @@ func TestEventsOfEveryChange(t *testing.T) {
 			t.Errorf("%s %s: got data %s, want %s", c.method, c.path, data, want)
 		}
 	}
-	const pet, order, photo, category, key, webhook = "/v1/pets/1", "/v1/store/orders/1", "/v1/photos/1", "/v1/categories/7", "/v1/keys/3", "/v1/webhooks/1"
-	change(post("/v1/pets", `{"name":"Rex <&>","categoryId":7}`), pet, "pet.created pet/1", "category.updated category/7")
-	change(patch(pet, `{"name":"Max"}`), pet, "pet.updated pet/1")
+	const pet, order, photo, category, key, webhook = "/v1/pets/1", "/v1/store/orders/1", "/v1/photos/1", "/v1/categories/7", "/v1/keys/3", "/v1/webhooks/2"
+	change(post("/v1/pets", `{"name":"Rex","categoryId":7}`), pet, "pet.created pet/1", "category.updated category/7")
+	change(patch(pet, `{"name":"Rex <&>"}`), pet, "pet.updated pet/1")
+	change(patch(pet, `{"name":"Rex"}`), pet, "pet.updated pet/1")
 	change(upload(1, "image/jpeg", smallJPEG), photo, "photo.created photo/1")
-	change(post("/v1/store/orders", `{"petId":1}`), order, "order.created order/1", "pet.updated pet/1")
+	change(post("/v1/store/orders", `{"petId":1,"reference":"A-1042"}`), order, "order.created order/1", "pet.updated pet/1")
+	change(patch(order, `{"status":"approved"}`), order, "order.updated order/1")
 	change(patch(order, `{"status":"cancelled"}`), order, "order.updated order/1", "pet.updated pet/1")
-	change(put(category, `{"name":"dogs"}`), category, "category.updated category/7")
+	change(put(category, `{"name":"Dogs"}`), category, "category.updated category/7")
 	change(remove(pet), "", "photo.deleted photo/1", "pet.deleted pet/1")
 
-	change(post("/v1/keys", `{"name":"shop"}`), key, "key.created key/3")
-	change(patch(key, `{"name":"till"}`), key, "key.updated key/3")
+	change(post("/v1/keys", `{"name":"shop","plan":"pro"}`), key, "key.created key/3")
+	change(patch(key, `{"plan":"business"}`), key, "key.updated key/3")
+	change(patch(key, `{"plan":"pro"}`), key, "key.updated key/3")
 	change(post(key+"/rotate", ""), key, "key.rotated key/3")
 	now := s.clock.Now()
 	s.remember(t, 3, db.LimitState{BannedAt: now.UnixMilli(), BannedUntil: now.Add(time.Hour).UnixMilli(), BanLevel: 1})
@@ -133,17 +138,16 @@ func TestEventsOfEveryChange(t *testing.T) {
 	change(post(key+"/unban", ""), key, "key.unbanned key/3")
 	change(remove(key), key, "key.revoked key/3")
 
-	change(post("/v1/webhooks", `{"url":"https://example.com/hook"}`), webhook, "webhook.created webhook/1")
+	newWebhook := post("/v1/webhooks", `{"url":"https://example.com/hooks/pets","types":["pet.*"],"description":"the shop's search"}`)
+	change(newWebhook, webhook, "webhook.created webhook/2")
 	change(post(webhook+"/rotate", ""), "")
-	change(patch(webhook, `{"description":"shop"}`), webhook, "webhook.updated webhook/1")
-	if _, err := s.db.UpdateWebhook(t.Context(), 1, func(w *animalstore.Webhook) error {
-		w.State = animalstore.WebhookDisabled
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	expect("webhook.disabled webhook/1")
-	change(remove(webhook), "", "webhook.deleted webhook/1")
+	change(patch(webhook, `{"state":"paused"}`), webhook, "webhook.updated webhook/2")
+	change(patch(webhook, `{"state":"active"}`), webhook, "webhook.updated webhook/2")
+	change(remove(webhook), "", "webhook.deleted webhook/2")
+	change(newWebhook, "/v1/webhooks/3", "webhook.created webhook/3")
+	s.answerPing(t, 3, http.StatusGone)
+	expect("webhook.disabled webhook/3")
+	change(post("/v1/webhooks/1/ping", ""), "")
 
 	missing := slices.Clone(animalstore.EventTypes)
 	for _, e := range seen {
@@ -157,6 +161,7 @@ func TestEventsOfEveryChange(t *testing.T) {
 	if len(missing) > 0 {
 		t.Errorf("got no event of the types %q, want one of each: provoke it here", missing)
 	}
+	wantExamples(t, s.deliveredBodies(t, 1))
 }
 
 // TestEventPages: pages of any size and filter lead through the same events, in both

@@ -109,18 +109,22 @@ func idsIn(t testing.TB, page response) (ids []int64) {
 	return ids
 }
 
-// secretsOf returns the secrets that sign what is sent to a webhook.
-func (s *service) secretsOf(t *testing.T, id int64) []string {
+// answerPing sends a ping to a webhook, whose receiver responds with this status. It returns
+// what was sent.
+func (s *service) answerPing(t *testing.T, webhookID int64, status int) db.ClaimedDelivery {
 	t.Helper()
 	now := animalstore.At(s.clock.Now())
-	if _, err := s.db.DB.PingWebhook(t.Context(), id, animalstore.WebhookPing, now); err != nil {
+	if _, err := s.db.DB.PingWebhook(t.Context(), webhookID, animalstore.WebhookPing, now); err != nil {
 		t.Fatal(err)
 	}
 	due, err := s.db.DB.ClaimDeliveries(t.Context(), now, animalstore.At(now.Add(time.Minute)))
-	if err != nil || len(due) != 1 || due[0].WebhookID != id {
-		t.Fatalf("claimed %v, %v, want a ping of webhook %d", due, err, id)
+	if err != nil || len(due) != 1 || due[0].WebhookID != webhookID {
+		t.Fatalf("claimed %v, %v, want a ping of webhook %d", due, err, webhookID)
 	}
-	return due[0].Secrets
+	if _, _, err := s.db.DB.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: now, Status: &status}, 0, 0), now, animalstore.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	return due[0]
 }
 
 // refusedHost is a host that webhooks may not reach.
@@ -187,7 +191,7 @@ func TestWebhookRotation(t *testing.T) {
 		if grace {
 			want = append(want, hook.Secret)
 		}
-		if got := s.secretsOf(t, hook.ID); !slices.Equal(got, want) {
+		if got := s.answerPing(t, hook.ID, http.StatusNoContent).Secrets; !slices.Equal(got, want) {
 			t.Errorf("%s: got %d secrets, want the new one and, in its grace period, the old one: %d", body, len(got), len(want))
 		}
 	}

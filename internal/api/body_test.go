@@ -23,13 +23,8 @@ func TestAddPet(t *testing.T) {
 		want       string // after the id
 	}{
 		{"the required fields", `{"name":"Rex","categoryId":7}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"sold", `{"name":"Rex","categoryId":7,"status":"sold"}`, `"name":"Rex","categoryId":7,"status":"sold"`},
-		{"unknown fields are ignored", `{"name":"Rex","tags":[{"a":null}],"categoryId":7,"":0}`, `"name":"Rex","categoryId":7,"status":"available"`},
-		{"a name with escapes", `{"name":"\"\\\/\b\f\n\r\t\u0001","categoryId":7}`, `"name":"\"\\/\b\f\n\r\t\u0001","categoryId":7,"status":"available"`},
-		{"a name of a replacement character", `{"name":"�","categoryId":7}`, `"name":"�","categoryId":7,"status":"available"`},
-		{"a name not normalised", "{\"name\":\"e\u0301\",\"categoryId\":7}", "\"name\":\"e\u0301\",\"categoryId\":7,\"status\":\"available\""},
-		{"HTML in a name", `{"name":"<b>&amp;</b>","categoryId":7}`, `"name":"<b>&amp;</b>","categoryId":7,"status":"available"`},
-		{"1024 code points of four bytes", `{"name":"` + strings.Repeat("😀", 1024) + `","categoryId":7}`, `"name":"` + strings.Repeat("😀", 1024) + `","categoryId":7,"status":"available"`},
+		{"a name with escapes, and unknown fields", `{"name":"\"\\\/\b\f\n\r\t\u0001e\u0301<b>&amp;","tags":[{"a":null}],"categoryId":7,"":0}`, `"name":"\"\\/\b\f\n\r\t\u0001é<b>&amp;","categoryId":7,"status":"available"`},
+		{"the longest name", `{"name":"` + strings.Repeat("😀", 1024) + `","categoryId":7}`, `"name":"` + strings.Repeat("😀", 1024) + `","categoryId":7,"status":"available"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -46,44 +41,6 @@ func TestAddPet(t *testing.T) {
 				t.Errorf("newest in the list: got %s, want %s", first.body, got.body)
 			}
 		})
-	}
-}
-
-// TestRefusedBody: a body that isn't a valid pet is refused, and nothing is stored. Package
-// strictjson and the validation of pets have more reasons.
-func TestRefusedBody(t *testing.T) {
-	t.Parallel()
-	const malformed, invalid = animalstore.MalformedJSON, animalstore.ValidationFailed
-	tests := []struct {
-		name, body string
-		code       animalstore.Code
-		field      string
-	}{
-		{"nothing", "", malformed, ""},
-		{"a trailing comma", `{"name":"Rex","categoryId":7,}`, malformed, ""},
-		{"a byte order mark", "\xef\xbb\xbf" + `{"name":"Rex","categoryId":7}`, malformed, ""},
-		{"invalid UTF-8 in a value", "{\"name\":\"R\xffx\",\"categoryId\":7}", malformed, ""},
-		{"a lone high surrogate", `{"name":"\ud83d","categoryId":7}`, malformed, ""},
-		{"a raw control character", "{\"name\":\"a\nb\",\"categoryId\":7}", malformed, ""},
-		{"a field given twice, once escaped", `{"name":"Rex","categoryId":7,"n\u0061me":"Rex"}`, malformed, ""},
-		{"a field given twice at depth", `{"name":"Rex","categoryId":7,"x":[{"y":{"z":1,"z":1}}]}`, malformed, ""},
-		{"deep nesting", `{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `}`, malformed, ""},
-		{"too many fields", `{"name":"Rex","categoryId":7,"x":[{}` + strings.Repeat(`,{"y":1}`, 998) + `]}`, malformed, ""},
-
-		{"1025 code points of four bytes", `{"name":"` + strings.Repeat("😀", 1025) + `","categoryId":7}`, invalid, "name"},
-		{"null for a category", `{"name":"Rex","categoryId":null}`, invalid, "categoryId"},
-		{"an unknown status", `{"name":"Rex","categoryId":7,"status":"lost"}`, invalid, "status"},
-	}
-	s := start(t)
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got := s.do(t, call{method: "POST", path: "/v1/pets", body: test.body, bad: true})
-			got.want(t, http.StatusBadRequest, test.code)
-			got.wantMessage(t, test.field)
-		})
-	}
-	if got := s.do(t, call{path: "/v1/pets"}); string(got.body) != "[]\n" {
-		t.Errorf("after refusals alone: got %v, want an empty store", got)
 	}
 }
 
@@ -105,6 +62,7 @@ func TestMediaTypes(t *testing.T) {
 		{created, http.Header{kind: {"application/json; charset=utf-8"}}, 201, "", ""},
 		{created, http.Header{kind: {"application/json; v=1"}}, 201, "", ""},
 		{created, http.Header{coding: {"identity"}}, 201, "", ""},
+		{call{path: pet, body: "nonsense"}, http.Header{kind: {"text/plain"}}, 200, "", ""}, // a body without a meaning
 		{changed, http.Header{kind: {"application/json; charset=utf-8"}}, 200, "", ""},
 		{changed, http.Header{kind: {"application/merge-patch+json; charset=utf-8"}}, 200, "", ""},
 
@@ -225,15 +183,6 @@ func TestExpectRefused(t *testing.T) {
 			// raw returns the first response, so a 100 Continue would fail the test.
 			s.raw(t, test.request).want(t, test.want, test.code)
 		})
-	}
-}
-
-// TestBodyOnGet: a body that has no meaning is not looked at.
-func TestBodyOnGet(t *testing.T) {
-	s := start(t)
-	for _, method := range []string{"GET", "HEAD"} {
-		got := s.do(t, call{method: method, path: "/v1/pets", body: "nonsense", header: http.Header{"Content-Type": {"text/plain"}}})
-		got.want(t, http.StatusOK, "")
 	}
 }
 

@@ -54,6 +54,10 @@ func TestDecodeNewPetErrors(t *testing.T) {
 		{"Rex", malformedJSON, ""},
 		{"[]", malformedJSON, ""},
 		{`{"name":"Rex"`, malformedJSON, ""},
+		{`{"name":"Rex","categoryId":7,}`, malformedJSON, ""},
+		{"\xef\xbb\xbf" + `{"name":"Rex","categoryId":7}`, malformedJSON, ""}, // a byte order mark
+		{"{\"name\":\"a\nb\",\"categoryId\":7}", malformedJSON, ""},
+		{`{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + `}`, malformedJSON, ""},
 		{`{"name":"Rex","categoryId":7} {}`, malformedJSON, ""},
 		{`{"name":"Rex","categoryId":07}`, malformedJSON, ""},
 		{`{"name":"Rex","name":"Max","categoryId":7}`, malformedJSON, ""},
@@ -72,7 +76,7 @@ func TestDecodeNewPetErrors(t *testing.T) {
 		{`{"name":"Rex","categoryId":7,"status":null}`, validationFailed, "status"},
 		{`{"name":"Rex","categoryId":7,"status":"Sold"}`, validationFailed, "status"},
 	} {
-		t.Run(test.text, func(t *testing.T) {
+		t.Run(test.text[:min(len(test.text), 80)], func(t *testing.T) {
 			_, err := DecodeNewPet([]byte(test.text))
 			wantError(t, err, test.code, test.field)
 		})
@@ -121,6 +125,14 @@ func TestPatchPresence(t *testing.T) {
 		`{"status":"sold","id":"x"}`: {Status: new(animalstore.PetSold)},
 	} {
 		if got, err := DecodePetPatch([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]animalstore.OrderPatch{
+		`{"status":"approved","x":1}`:   {Status: new(animalstore.OrderApproved)},
+		`{"reference":"A","note":null}`: {Reference: new(animalstore.OptionalText("A")), Note: new(animalstore.OptionalText(""))},
+	} {
+		if got, err := DecodeOrderPatch([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
 		}
 	}

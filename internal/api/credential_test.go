@@ -18,17 +18,10 @@ const (
 )
 
 // TestCredential is every way to send a key, right or wrong. The states of keys are in
-// keyStates.
+// keyStates, and what a key looks like is tested in package keys.
 func TestCredential(t *testing.T) {
 	s := start(t)
 	good := s.owner
-	foreign, _ := s.makeKey(t, "a-secret-made-elsewhere/20+")
-	stagingForeign, _ := s.makeKey(t, "another-secret-made-elsewhere", func(k *animalstore.NewKey) { k.Environment = animalstore.Staging })
-	lastChanged := strings.TrimSuffix(good, "0") + "1"
-	if !strings.HasSuffix(good, "0") {
-		lastChanged = good[:len(good)-1] + "0"
-	}
-
 	const missing, invalid = animalstore.MissingAPIKey, animalstore.InvalidAPIKey
 	tests := []struct {
 		name   string
@@ -39,7 +32,6 @@ func TestCredential(t *testing.T) {
 		{"scheme in lower case", []string{"bearer " + good}, ""},
 		{"several spaces between", []string{"Bearer    " + good}, ""},
 		{"spaces around", []string{"  Bearer " + good + "  "}, ""},
-		{"made elsewhere", []string{"Bearer " + foreign}, ""},
 
 		{"no header", nil, missing},
 		{"the scheme alone", []string{"Bearer"}, missing},
@@ -47,15 +39,10 @@ func TestCredential(t *testing.T) {
 		{"Basic", []string{"Basic " + good}, missing},
 		{"a tab between", []string{"Bearer\t" + good}, missing},
 
-		{"made elsewhere for the other deployment", []string{"Bearer " + stagingForeign}, invalid},
-		{"a wrong checksum", []string{"Bearer " + lastChanged}, invalid},
 		{"cut off", []string{"Bearer " + good[:len(good)-1]}, invalid},
 		{"a second word", []string{"Bearer " + good + " x"}, invalid},
 		{"twice in one header", []string{"Bearer " + good + ", Bearer " + good}, invalid},
 		{"two headers", []string{"Bearer " + good, "Bearer " + good}, invalid},
-		{"one letter", []string{"Bearer x"}, invalid},
-		{"unknown and made elsewhere", []string{"Bearer " + strings.Repeat("x", 200)}, invalid},
-		{"too long for any key", []string{"Bearer " + strings.Repeat("x", 201)}, invalid},
 		{"not UTF-8", []string{"Bearer " + strings.Repeat("\xff", 30)}, invalid},
 	}
 	for _, test := range tests {

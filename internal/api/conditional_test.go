@@ -239,7 +239,11 @@ func TestTagsWithoutUse(t *testing.T) {
 func TestPutIfNoneMatch(t *testing.T) {
 	s := start(t)
 	const path = "/v1/categories/7"
-	s.do(t, put(path, `{"name":"dogs"}`, "If-None-Match", "*")).want(t, http.StatusCreated, "")
+	created := s.do(t, put(path, `{"name":"dogs","id":9,"x":1}`, "If-None-Match", "*"))
+	created.want(t, http.StatusCreated, "")
+	if string(created.body) != `{"id":7,"name":"dogs"}`+"\n" || created.header.Get("Location") != path {
+		t.Errorf("got %v at %q, want category 7", created, created.header.Get("Location"))
+	}
 	tag := s.do(t, call{path: path}).header.Get("ETag")
 	for _, sent := range []string{"*", tag, `"x", W/` + tag} {
 		got := s.do(t, put(path, `{"name":"cats"}`, "If-None-Match", sent))

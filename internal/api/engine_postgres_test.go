@@ -46,14 +46,13 @@ func TestOnPostgres_Slow(t *testing.T) {
 	t.Cleanup(func() { engine = sqliteEngine })
 	for name, test := range map[string]func(*testing.T){
 		"AddPet":              TestAddPet,
-		"PatchPet":            TestPatchPet,
 		"ListWalk":            TestListWalk,
 		"EveryListHasPages":   TestEveryListHasPages,
 		"FindByName":          TestFindByName,
 		"PageCache":           TestPageCache,
 		"CategoryIDs":         TestCategoryIDs,
 		"PlaceOrder":          TestPlaceOrder,
-		"Refusals":            TestRefusals,
+		"OrderOfStoreChecks":  TestOrderOfStoreChecks,
 		"Replay":              TestReplay,
 		"IfMatch":             TestIfMatch,
 		"Photos":              TestPhotos,

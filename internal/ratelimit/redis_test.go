@@ -15,7 +15,7 @@ import (
 
 // TestRedis_Slow alternates between three servers, whose own clocks are hours apart.
 func TestRedis_Slow(t *testing.T) {
-	testRedis(t, redistest.Start(t), 15)
+	testRedis(t, redistest.Start(t), 40)
 }
 
 // TestRedisCluster_Slow does the same on a Cluster, where only the connections differ.
@@ -49,7 +49,7 @@ func TestRedisThatForgets_Slow(t *testing.T) {
 		s := &redisSubject{server: server, first: first, store: newMemoryStore(), skews: []time.Duration{0}, forgets: true}
 		s.start()
 		return s
-	}, testenv.Count(5, 10_000), "restart", "unban")
+	}, testenv.Count(20, 10_000), "bans")
 }
 
 // TestRedisClock_Slow: limits use Redis's clock, not the servers' own.

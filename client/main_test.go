@@ -1,50 +1,40 @@
 package client_test
 
 import (
-	"io"
+	"context"
+	"errors"
 	"log"
 	"os"
+	"path/filepath"
 	"testing"
 
-	"animalstore/client/clienttest"
+	"animalstore/internal/server"
 )
 
 // The examples run against the real service, at this address with this key.
 var address, apiKey string
 
 func TestMain(m *testing.M) {
-	forExamples := &noTest{}
-	store := clienttest.New(forExamples)
-	address, apiKey = store.URL, store.Key
-	code := m.Run()
-	store.Client.CloseIdleConnections()
-	forExamples.end()
-	os.Exit(code)
-}
-
-// noTest replaces the *testing.T that clienttest needs, which examples don't have.
-type noTest struct {
-	testing.TB
-	cleanups []func()
-}
-
-func (n *noTest) Helper()                           {}
-func (n *noTest) Output() io.Writer                 { return os.Stderr }
-func (n *noTest) Errorf(format string, args ...any) { log.Printf(format, args...) }
-func (n *noTest) Fatalf(format string, args ...any) { log.Fatalf(format, args...) }
-func (n *noTest) Cleanup(f func())                  { n.cleanups = append(n.cleanups, f) }
-
-func (n *noTest) TempDir() string {
-	dir, err := os.MkdirTemp("", "clienttest")
+	dir, err := os.MkdirTemp("", "client")
 	if err != nil {
 		log.Fatal(err)
 	}
-	n.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
-func (n *noTest) end() {
-	for i := len(n.cleanups) - 1; i >= 0; i-- {
-		n.cleanups[i]()
+	ctx, stop := context.WithCancel(context.Background())
+	store, err := server.New(ctx, server.Config{Database: "sqlite:" + filepath.Join(dir, "store.db"), Listen: "127.0.0.1:0"})
+	if err != nil {
+		log.Fatal(err)
 	}
+	owner, err := store.CreateOwnerKey(ctx, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	address, apiKey = store.URL(), owner.Secret
+	ended := make(chan error)
+	go func() { ended <- store.Run(ctx) }()
+	code := m.Run()
+	stop()
+	if err := errors.Join(<-ended, os.RemoveAll(dir)); err != nil {
+		log.Fatal(err)
+	}
+	os.Exit(code)
 }

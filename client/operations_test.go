@@ -63,3 +63,16 @@ func TestNamesArriveAsTheyAre(t *testing.T) {
 		t.Errorf("sent %d requests, want none", len(s.sent))
 	}
 }
+
+// TestInvalidQueries: a list with an invalid query is one iteration with an error.
+func TestInvalidQueries(t *testing.T) {
+	c := clienttest.New(t).Client
+	n := 0
+	for _, err := range c.ListPets(t.Context(), client.PetQuery{PageSize: 101}) {
+		n++
+		wantCode(t, err, animalstore.InvalidParameter)
+	}
+	if n != 1 {
+		t.Errorf("got %d iterations, want one with an error", n)
+	}
+}

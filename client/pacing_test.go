@@ -2,11 +2,8 @@ package client_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,43 +13,11 @@ import (
 	"animalstore/client/clienttest"
 )
 
-// TestPacingLetsSmallJobsRun: the first half of a minute's requests isn't slowed
-// down, and the rest is spread.
-func TestPacingLetsSmallJobsRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := clienttest.New(t, clienttest.InMemory(), perMinute(60), clienttest.WithClientOptions(client.WithPacing()))
-		began := time.Now()
-		var last time.Time
-		var longest time.Duration
-		for i := range 60 {
-			if _, err := store.Client.GetLimits(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if i == 29 {
-				if got := time.Since(began); got > time.Second {
-					t.Errorf("30 of 60 requests took %v, want almost no time", got)
-				}
-			} else if i > 29 {
-				longest = max(longest, time.Since(last))
-			}
-			last = time.Now()
-		}
-		if got := time.Since(began); got < 50*time.Second || got > 61*time.Second {
-			t.Errorf("60 of 60 requests took %v, want most of a minute", got)
-		}
-		if longest > 3*time.Second {
-			t.Errorf("paused for %v, want the second half evenly spread", longest)
-		}
-	})
-}
-
 // TestPacingDoesNotSpreadDays: the rest of a day's requests are used when they are
 // needed.
 func TestPacingDoesNotSpreadDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var responses tally
-		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithMiddleware(responses.middleware),
-			clienttest.WithClientOptions(client.WithPacing()),
+		store := clienttest.New(t, clienttest.InMemory(), clienttest.WithClientOptions(client.WithPacing()),
 			clienttest.WithPlan(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 10, PerDay: 15}))
 		began := time.Now()
 		for range 15 {
@@ -62,14 +27,6 @@ func TestPacingDoesNotSpreadDays(t *testing.T) {
 		}
 		if got := time.Since(began); got > 2*time.Minute {
 			t.Errorf("the 15 requests of a day took %v, want two minutes at most", got)
-		}
-		time.Sleep(time.Hour)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		_, err := store.Client.GetLimits(ctx)
-		wantCode(t, err, animalstore.DailyQuotaExceeded)
-		if got := responses.of(http.StatusTooManyRequests); got != 0 {
-			t.Errorf("got %d refusals, want none: it is known that the day is used up", got)
 		}
 	})
 }
@@ -121,50 +78,4 @@ func TestPacingBesideOthers(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestPacingThroughFaults: requests whose responses are lost may have been charged, and
-// some responses describe another limit than the key's. Neither leads to a refusal.
-func TestPacingThroughFaults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var responses tally
-		var n atomic.Int64
-		trouble := []func(w http.ResponseWriter, r *http.Request, service http.Handler){
-			func(_ http.ResponseWriter, r *http.Request, service http.Handler) {
-				service.ServeHTTP(httptest.NewRecorder(), r)
-				panic(http.ErrAbortHandler)
-			},
-			func(w http.ResponseWriter, r *http.Request, service http.Handler) { // a proxy lost the response
-				service.ServeHTTP(httptest.NewRecorder(), r)
-				http.Error(w, "Sorry", http.StatusBadGateway)
-			},
-			func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { // storage is away: the key is not known
-				w.Header().Set("X-RateLimit-Limit", "3000")
-				w.Header().Set("X-RateLimit-Remaining", "2999")
-				w.Header().Set("X-RateLimit-Reset", fmt.Sprint(time.Now().Add(time.Minute).Unix()))
-				w.Header().Set("Retry-After", "1")
-				w.Header().Set("Content-Type", "application/json")
-				w.WriteHeader(http.StatusServiceUnavailable)
-				fmt.Fprint(w, `{"code":"overloaded","message":"try again in a moment","status":503}`)
-			},
-		}
-		store := clienttest.New(t, clienttest.InMemory(), perMinute(20),
-			clienttest.WithClientOptions(client.WithPacing(), client.WithMaxAttempts(50)),
-			clienttest.WithMiddleware(func(service http.Handler) http.Handler {
-				service = responses.middleware(service)
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if i := n.Add(1); i%4 == 0 {
-						trouble[int(i/4)%len(trouble)](w, r, service)
-						return
-					}
-					service.ServeHTTP(w, r)
-				})
-			}))
-		if err := inParallel(6, 150, func(int) error { return only(store.Client.GetLimits(t.Context())) }); err != nil {
-			t.Error(err)
-		}
-		if got := responses.of(http.StatusTooManyRequests); got > 0 {
-			t.Errorf("got %d refusals of %d, want none", got, responses.total())
-		}
-	})
 }

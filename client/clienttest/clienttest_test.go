@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"animalstore"
@@ -69,25 +68,5 @@ func TestOptions(t *testing.T) {
 	}
 	if got := requests.Load(); got != 3 {
 		t.Errorf("got %d requests, want 3", got)
-	}
-}
-
-// TestInMemory: hours of fake time pass immediately.
-func TestInMemory(t *testing.T) {
-	for range 2 { // a second bubble works, too
-		synctest.Test(t, func(t *testing.T) {
-			store := clienttest.New(t, clienttest.InMemory())
-			key := store.NewKey(animalstore.PlanEnterprise, animalstore.Limits{PerMinute: 1, PerDay: 1000}, animalstore.Read)
-			c := store.NewClient(key)
-			began := time.Now()
-			for range 100 {
-				if _, err := c.GetLimits(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got := time.Since(began); got < 99*time.Minute || got > 102*time.Minute {
-				t.Errorf("100 requests of one a minute took %v, want 99 minutes", got)
-			}
-		})
 	}
 }

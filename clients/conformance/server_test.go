@@ -10,9 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"animalstore/internal/testenv"
 )
 
 // scriptedServer responds as a scenario says and records the requests.
@@ -46,32 +47,13 @@ func startScripted(t testing.TB, script []reply) *scriptedServer {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.record(r, "other host: ")
 	}))
-	s.places = places{"server": s.URL, "host": s.Listener.Addr().String(), "other": other.URL, "closed": refusingAddress(t)}
+	s.places = places{"server": s.URL, "host": s.Listener.Addr().String(), "other": other.URL, "closed": testenv.RefusingAddress(t)}
 	t.Cleanup(func() {
 		close(s.closed)
 		s.Close()
 		other.Close()
 	})
 	return s
-}
-
-// refusingAddress is a URL that refuses connections until the test ends: a socket without
-// a listener has its port.
-func refusingAddress(t testing.TB) string {
-	t.Helper()
-	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { syscall.Close(socket) })
-	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	address, err := syscall.Getsockname(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("http://127.0.0.1:%d", address.(*syscall.SockaddrInet4).Port)
 }
 
 // record adds a request to those seen, and returns its position.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/testenv"
 )
 
 // TestReasons: an owner who reads why an attempt got no response knows what to fix. What
@@ -20,8 +21,6 @@ func TestReasons(t *testing.T) {
 	defer secure.Close()
 	closing := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer closing.Close()
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
 	silent, _, _ := holdOpen(t, "")
 	ssh, _, _ := holdOpen(t, "SSH-2.0-OpenSSH_10.0\r\n")
 	plain, _, _ := holdOpen(t, "HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -36,7 +35,7 @@ func TestReasons(t *testing.T) {
 	}{
 		{"no response", SenderConfig{Timeout: 100 * time.Millisecond}, "http://" + silent, "within 100ms"},
 		{"closed without a response", SenderConfig{}, closing.URL, "closed without"},
-		{"nobody listens", SenderConfig{}, closed.URL, "refused"},
+		{"nobody listens", SenderConfig{}, testenv.RefusingAddress(t), "refused"},
 		{"not allowed", SenderConfig{}, "http://[::ffff:9.9.9.9]/", "may not reach"},
 		{"expired", SenderConfig{TLS: &tls.Config{RootCAs: pool, Time: decadesLater}}, secure.URL, "expired"},
 		{"unknown issuer", SenderConfig{TLS: &tls.Config{RootCAs: x509.NewCertPool()}}, secure.URL, "issuer"},

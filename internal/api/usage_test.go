@@ -69,12 +69,4 @@ func TestUsage(t *testing.T) {
 			t.Errorf("after it: got %v, want %v", got, want[:2])
 		}
 	})
-	t.Run("hours that are none", func(t *testing.T) {
-		for _, query := range []string{"hours=0", "hours=2161", "hours=", "hours=1.0", "hours=1&hours=1", "%zz"} {
-			for path, key := range map[string]string{"/v1/usage?": s.owner, keyPath(id, "/usage?"): s.admin} {
-				got := s.do(t, call{path: path + query, key: key, bad: true})
-				got.want(t, http.StatusBadRequest, animalstore.InvalidParameter)
-			}
-		}
-	})
 }

@@ -103,82 +103,57 @@ func (s *service) addFailedPings(t *testing.T, webhookID int64, n int) (failAnot
 	return finish
 }
 
-// TestRetryOutOfTime: a request that runs out of time says how many deliveries are due.
-// Repeated soon, it continues, and its response counts all of them.
-func TestRetryOutOfTime(t *testing.T) {
+// TestRetryContinues: a request that fails between two transactions is continued by the same
+// request, whose response counts all deliveries. If repeating it helps, the error says so and
+// how many are due.
+func TestRetryContinues(t *testing.T) {
 	s := start(t)
-	steps := 0 // transactions of a request: the second fails
+	webhook := s.addWebhook(t)
+	const all = db.MaxRetried + 2
+	failAnother := s.addFailedPings(t, webhook.ID, all-1)
+	transactions, failure := 0, error(nil) // of the second transaction
 	s.db.arm("RetryDeliveries", func(context.Context) error {
-		if steps++; steps == 2 {
-			return context.DeadlineExceeded
+		if transactions++; transactions == 2 {
+			return failure
 		}
 		return nil
 	})
-	const all = db.MaxRetried + 2
-	for _, body := range []string{`{"state":"failed"}`, `{"since":"2026-11-15T00:00:00.000Z"}`} {
-		webhook := s.addWebhook(t)
-		failAnother := s.addFailedPings(t, webhook.ID, all-1)
-		retry := func(firstStep int) response {
-			steps = firstStep
-			return s.do(t, call{method: "POST", path: fmt.Sprintf("/v1/webhooks/%d/deliveries/retry", webhook.ID), key: s.admin, body: body})
-		}
-		wantRetried := func(when string, got response, deliveries, lastStep int) {
-			t.Helper()
-			if n := read[animalstore.RetriedDeliveries](t, got, http.StatusAccepted).Deliveries; n != deliveries || steps != lastStep {
-				t.Errorf("%s, %s: got %d deliveries, step %d, want %d, step %d", body, when, n, steps, deliveries, lastStep)
-			}
-		}
-		wantRefused := func() {
-			t.Helper()
-			refused := retry(0)
-			refused.want(t, http.StatusServiceUnavailable, animalstore.Unavailable)
-			refused.wantMessage(t, "500 deliveries are due")
-		}
-		wantRefused()
-		failAnother()
-		wantRetried("repeated", retry(2), all, 3)
-		if strings.Contains(body, "failed") { // what is due doesn't match any more
-			wantRetried("a new request", retry(2), 0, 3)
-			continue
-		}
-		wantRetried("a new request", retry(2), all, 4)
-		wantRefused()
-		s.clock.advance(time.Hour)
-		wantRetried("an hour later", retry(2), all, 4)
+	retry := func(body string, err error) response {
+		transactions, failure = 0, err
+		return s.asAdmin(t, "POST", fmt.Sprintf("/v1/webhooks/%d/deliveries/retry", webhook.ID), body)
 	}
-}
-
-// TestRetryFailsLater: a bulk retry says that it can be continued only if that helps. After
-// other errors it continues all the same.
-func TestRetryFailsLater(t *testing.T) {
-	s := start(t)
-	webhook := s.addWebhook(t)
-	s.addFailedPings(t, webhook.ID, db.MaxRetried+1)
+	wantRetried := func(when, body string, deliveries, wantTransactions int) {
+		t.Helper()
+		got := read[animalstore.RetriedDeliveries](t, retry(body, nil), http.StatusAccepted).Deliveries
+		if got != deliveries || transactions != wantTransactions {
+			t.Errorf("%s, %s: got %d deliveries in %d transactions, want %d in %d", body, when, got, transactions, deliveries, wantTransactions)
+		}
+	}
+	const failed, since = `{"state":"failed"}`, `{"since":"2026-11-15T00:00:00.000Z"}`
+	retry(failed, context.DeadlineExceeded).want(t, http.StatusServiceUnavailable, animalstore.Unavailable)
+	failAnother()
+	wantRetried("repeated", failed, all, 1)
+	wantRetried("a new request", failed, 0, 1) // what is due doesn't match any more
 	for _, test := range []struct {
 		err    error
 		status int
 		code   animalstore.Code
 	}{
+		{context.DeadlineExceeded, http.StatusServiceUnavailable, animalstore.Unavailable},
 		{fmt.Errorf("commit: %w", db.ErrOutcomeUnknown), http.StatusServiceUnavailable, animalstore.Unavailable},
 		{fmt.Errorf("connect: %w", db.ErrUnavailable), http.StatusServiceUnavailable, animalstore.Unavailable},
 		{fmt.Errorf("insert: %w", db.ErrFull), http.StatusServiceUnavailable, animalstore.StorageFull},
 		{errors.New(secretDetail), http.StatusInternalServerError, animalstore.InternalError},
 	} {
-		steps := 0 // transactions: the second fails
-		s.db.arm("RetryDeliveries", func(context.Context) error {
-			if steps++; steps == 2 {
-				return test.err
-			}
-			return nil
-		})
-		c := call{method: "POST", path: fmt.Sprintf("/v1/webhooks/%d/deliveries/retry", webhook.ID), key: s.admin, body: `{"since":"2026-11-15T00:00:00.000Z"}`}
-		refused := s.do(t, c)
+		refused := retry(since, test.err)
 		refused.want(t, test.status, test.code)
 		if got, want := strings.Contains(string(refused.body), "500 deliveries are due"), test.code == animalstore.Unavailable; got != want {
 			t.Errorf("%v: got %s, which says how to continue: %t, want %t", test.err, refused.body, got, want)
 		}
-		if n := read[animalstore.RetriedDeliveries](t, s.do(t, c), http.StatusAccepted).Deliveries; n != db.MaxRetried+2 || steps != 3 {
-			t.Errorf("repeated after %v: got %d deliveries, step %d, want all, step 3", test.err, n, steps)
-		}
+		wantRetried("repeated", since, all, 1)
 	}
+	wantRetried("a new request", since, all, 2)
+	retry(since, context.DeadlineExceeded)
+	s.clock.advance(time.Hour)
+	wantRetried("an hour later", since, all, 2)
 }

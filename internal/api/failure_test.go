@@ -99,6 +99,11 @@ func TestKeyFailures(t *testing.T) {
 					t.Errorf("%s %s: got %v, want the limit of the address", c.method, c.path, got)
 				}
 			}
+			for _, key := range []string{noKey, "ast_live_mistyped"} { // which needs no look-up
+				if got := s.do(t, call{path: "/v1/pets", key: key}); got.status != http.StatusUnauthorized {
+					t.Errorf("with key %s: got %v, want 401", key, got)
+				}
+			}
 			s.db.arm("KeyByHash", nil)
 			s.do(t, call{path: "/v1/pets"}).want(t, http.StatusOK, "")
 		})

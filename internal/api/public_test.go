@@ -99,27 +99,6 @@ func TestOpenAPIDocument(t *testing.T) {
 	}
 }
 
-// TestOpenAPIDocumentCORS: pages of a named origin may read the document.
-func TestOpenAPIDocumentCORS(t *testing.T) {
-	s := start(t, func(with *setup) { with.origins = []string{shop} })
-	for _, test := range []struct {
-		path, origin, allowed string
-		vary                  string // "": any
-	}{
-		{"/openapi.yaml", shop, shop, "Origin, Accept-Encoding"},
-		{"/openapi.yaml", "https://evil.example", "", "Origin, Accept-Encoding"},
-		{"/", shop, "", ""},
-	} {
-		got := s.do(t, call{path: test.path, key: noKey, header: http.Header{"Origin": {test.origin}}}).header
-		if got.Get("Access-Control-Allow-Origin") != test.allowed || strings.Contains(got.Get("Access-Control-Expose-Headers"), "ETag") != (test.allowed != "") {
-			t.Errorf("%s from %s: got %v, want %q allowed", test.path, test.origin, got, test.allowed)
-		}
-		if vary := strings.Join(got["Vary"], ", "); test.vary != "" && vary != test.vary {
-			t.Errorf("%s from %s: got Vary %q, want %q", test.path, test.origin, vary, test.vary)
-		}
-	}
-}
-
 // TestSecurityText: a contact for vulnerabilities is published if there is one.
 func TestSecurityText(t *testing.T) {
 	s := start(t, func(with *setup) { with.securityContact = "mailto:security@shop.example" })

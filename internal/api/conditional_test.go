@@ -89,7 +89,7 @@ func TestTagsAreOfBytes(t *testing.T) {
 	pet := read[animalstore.Pet](t, created, 201)
 	same := func(what string, a response, path string) {
 		t.Helper()
-		if want := s.do(t, call{path: path}); a.header.Get("ETag") != want.header.Get("ETag") || string(a.body) != string(want.body) {
+		if want := s.do(t, call{path: path, key: s.admin}); a.header.Get("ETag") != want.header.Get("ETag") || string(a.body) != string(want.body) {
 			t.Errorf("%s: got %v with ETag %q, read %v with %q", what, a, a.header.Get("ETag"), want, want.header.Get("ETag"))
 		}
 	}
@@ -99,6 +99,10 @@ func TestTagsAreOfBytes(t *testing.T) {
 	same("an order", s.do(t, post("/v1/store/orders", fmt.Sprintf(`{"petId":%d}`, pet.ID))), orderPath(1))
 	same("a moved order", s.do(t, patch(orderPath(1), `{"status":"cancelled"}`)), orderPath(1))
 	same("PUT", s.do(t, put("/v1/categories/7", `{"name":"cats"}`)), "/v1/categories/7")
+	_, key := s.makeKey(t, keys.Mint(s.env))
+	same("a changed key", s.asAdmin(t, "PATCH", keyPath(key), `{"name":"Büro 🦊","plan":"pro"}`), keyPath(key))
+	webhook := fmt.Sprint("/v1/webhooks/", s.addWebhook(t).ID)
+	same("a changed webhook", s.asAdmin(t, "PATCH", webhook, `{"state":"paused"}`), webhook)
 	// A change back is the same state.
 	before := s.do(t, call{path: petPath(pet.ID)}).header.Get("ETag")
 	s.do(t, patch(petPath(pet.ID), `{"name":"Rex"}`))

@@ -62,7 +62,7 @@ func TestOnPostgres_Slow(t *testing.T) {
 		"EventsOfOthers":      TestEventsOfOthers,
 		"EventsWait":          TestEventsWait,
 		"Stream":              TestStream,
-		"UpdateKey":           TestUpdateKey,
+		"TagsAreOfBytes":      TestTagsAreOfBytes,
 		"LimitsUnknown":       TestLimitsUnknown,
 		"WebhookLife":         TestWebhookLife,
 		"Status":              TestStatus,

@@ -53,14 +53,11 @@ func TestCreateKey(t *testing.T) {
 		name, body string
 		want       keyBody
 	}{
-		{"a name", `{"name":"shop"}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
-		{"unknown fields", `{"name":"shop","id":7,"secret":"x","environment":"staging","revokedAt":"x"}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
+		{"a name and unknown fields", `{"name":"shop","id":7,"secret":"x","environment":"staging","revokedAt":"x"}`, keyBody{Plan: "free", Limits: free, Permissions: both}},
 		{"a plan", `{"name":"shop","plan":"pro"}`, keyBody{Plan: "pro", Limits: animalstore.Limits{PerMinute: 300, PerDay: 10_000}, Permissions: both}},
 		{"custom limits", `{"name":"shop","plan":"enterprise","limits":{"perMinute":5,"perDay":7e0}}`, keyBody{Plan: "enterprise", Limits: animalstore.Limits{PerMinute: 5, PerDay: 7}, Permissions: both}},
-		{"permissions by resource", `{"name":"shop","permissions":["orders:write","pets:read"]}`, keyBody{Plan: "free", Limits: free, Permissions: []string{"pets:read", "orders:write"}}},
-		{"networks", `{"name":"shop","networks":["203.0.113.0/24","127.0.0.1","2001:DB8::/32","::1","::ffff:127.0.0.0/104","127.0.0.1/32"]}`, keyBody{Plan: "free", Limits: free, Permissions: both,
-			Networks: []string{"203.0.113.0/24", "127.0.0.1/32", "2001:db8::/32", "::1/128", "127.0.0.0/8"}}},
-		{"an expiry", `{"name":"shop","expiresAt":"2026-11-15T13:00:00.1239+01:00"}`, keyBody{Plan: "free", Limits: free, Permissions: both, ExpiresAt: "2026-11-15T12:00:00.123Z"}},
+		{"permissions, networks and an expiry", `{"name":"shop","permissions":["orders:write","pets:read"],"networks":["127.0.0.1","2001:DB8::/32"],"expiresAt":"2026-11-15T13:00:00.1239+01:00"}`,
+			keyBody{Plan: "free", Limits: free, Permissions: []string{"pets:read", "orders:write"}, Networks: []string{"127.0.0.1/32", "2001:db8::/32"}, ExpiresAt: "2026-11-15T12:00:00.123Z"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -115,17 +112,10 @@ func (a response) wantSecretOnce(t *testing.T, s *service, k keyBody) {
 // tested where they are, and how they are read in package strictjson.
 var badKeyFields = []struct{ name, fields, field string }{
 	{"an empty name", `"name":""`, "name"},
-	{"null for a name", `"name":null`, "name"},
-	{"an unknown plan", `"plan":"gold"`, "plan"},
 	{"limits on a fixed plan", `"plan":"pro","limits":{"perMinute":1,"perDay":1}`, "limits"},
 	{"a limit of nothing", `"plan":"enterprise","limits":{"perMinute":0,"perDay":1}`, "limits"},
 	{"no permissions", `"permissions":[]`, "permissions"},
-	{"host bits", `"networks":["203.0.113.0/24","203.0.113.7/24"]`, "number 2"},
-	{"a number for a network", `"networks":[1]`, "networks"},
-	{"null for networks", `"networks":null`, "networks"},
-	{"21 networks", `"networks":["127.0.0.1"` + strings.Repeat(`,"127.0.0.1"`, 20) + `]`, "20"},
 	{"an expiry that is now", `"expiresAt":"` + noonText + `"`, "expiresAt"},
-	{"an expiry in the past of another zone", `"expiresAt":"2026-11-15T12:59:59+01:00"`, "expiresAt"},
 }
 
 // TestLastUse: a key shows when it was last used, also by a refused request.
@@ -151,67 +141,6 @@ func TestLastUse(t *testing.T) {
 		}
 		s.clock.advance(500 * time.Millisecond)
 	}
-}
-
-func TestUpdateKey(t *testing.T) {
-	s := start(t)
-	business := animalstore.Limits{PerMinute: 1_000, PerDay: 100_000}
-	tests := []struct {
-		name, body string
-		change     func(*keyBody)
-	}{
-		{"nothing", `{}`, func(*keyBody) {}},
-		{"a name", `{"name":"Büro 🦊"}`, func(k *keyBody) { k.Name = "Büro 🦊" }},
-		{"enterprise", `{"plan":"enterprise","limits":{"perMinute":5,"perDay":7}}`, func(k *keyBody) {
-			k.Plan, k.Limits = "enterprise", animalstore.Limits{PerMinute: 5, PerDay: 7}
-		}},
-		{"permissions", `{"permissions":["admin"]}`, func(k *keyBody) { k.Permissions = []string{"admin"} }},
-		{"an expiry", `{"expiresAt":"2027-01-31T12:00:00Z"}`, func(k *keyBody) { k.ExpiresAt = "2027-01-31T12:00:00.000Z" }},
-		{"permissions by resource", `{"permissions":["orders:read","pets:write"]}`, func(k *keyBody) { k.Permissions = []string{"pets:write", "orders:read"} }},
-		{"networks", `{"networks":["203.0.113.7","2001:db8::/32"]}`, func(k *keyBody) { k.Networks = []string{"203.0.113.7/32", "2001:db8::/32"} }},
-		{"suspended", `{"suspended":true}`, func(k *keyBody) { k.SuspendedAt = noonText }},
-		{"everything", `{"name":"n","plan":"business","permissions":["read"],"expiresAt":"2027-01-31T12:00:00Z"}`, func(k *keyBody) {
-			k.Name, k.Plan, k.Limits, k.Permissions, k.ExpiresAt = "n", "business", business, []string{"read"}, "2027-01-31T12:00:00.000Z"
-		}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			want := s.asAdmin(t, "POST", "/v1/keys", `{"name":"shop"}`).key(t)
-			want.Secret = ""
-			test.change(&want)
-			if got := s.asAdmin(t, "PATCH", keyPath(want.ID), test.body).key(t); !reflect.DeepEqual(got, want) {
-				t.Errorf("got %+v\nwant %+v", got, want)
-			}
-			if got := s.asAdmin(t, "GET", keyPath(want.ID), "").key(t); !reflect.DeepEqual(got, want) {
-				t.Errorf("read back: got %+v\nwant %+v", got, want)
-			}
-		})
-	}
-}
-
-// TestRevokedKey: it stays in the list as it was, and nothing more is done to it.
-func TestRevokedKey(t *testing.T) {
-	s := start(t)
-	made := s.asAdmin(t, "POST", "/v1/keys", `{"name":"shop"}`).key(t)
-	s.asAdmin(t, "DELETE", keyPath(made.ID), "").want(t, http.StatusNoContent, "")
-	s.clock.advance(time.Minute)
-	s.asAdmin(t, "DELETE", keyPath(made.ID), "").want(t, http.StatusNoContent, "") // again
-	for _, c := range []call{
-		{method: "PATCH", path: keyPath(made.ID), body: `{"name":"other"}`},
-		{method: "PATCH", path: keyPath(made.ID), body: `{}`},
-		{method: "POST", path: keyPath(made.ID, "/rotate")},
-		{method: "POST", path: keyPath(made.ID, "/rotate"), body: `{"graceSeconds":0}`},
-	} {
-		got := s.asAdmin(t, c.method, c.path, c.body)
-		got.want(t, http.StatusConflict, animalstore.InvalidTransition)
-	}
-	want := made
-	want.Secret, want.RevokedAt = "", noonText
-	if got := s.asAdmin(t, "GET", keyPath(made.ID), "").key(t); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v\nwant %+v", got, want)
-	}
-	s.asAdmin(t, "GET", keyPath(made.ID, "/usage"), "").want(t, http.StatusOK, "")
-	s.do(t, call{path: "/v1/pets", key: made.Secret}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
 }
 
 // TestBadKeyFields: they are refused in a new key and in a change, and nothing is stored.

@@ -48,7 +48,7 @@ type withSecret struct {
 	Secret string
 }
 
-// TestWebhookLife goes through all that can be done with a webhook.
+// TestWebhookLife creates, shows and removes a webhook, whose secret is shown only once.
 func TestWebhookLife(t *testing.T) {
 	s := start(t)
 	key := s.key(t, animalstore.Admin)
@@ -60,40 +60,19 @@ func TestWebhookLife(t *testing.T) {
 	}
 	at := animalstore.At(s.clock.Now())
 	shown := fmt.Sprintf(`{"id":%d,"url":"https://example.com/hook","types":["pet.*","order.*","category.*"],"description":"shop","state":"active","disabledReason":null,"createdAt":%q,"lastDeliveredAt":null,"lastFailedAt":null}`, webhook.ID, at)
-	got := s.do(t, call{path: path, key: key})
-	if strings.TrimSpace(string(got.body)) != shown {
-		t.Errorf("got  %s\nwant %s", got.body, shown)
-	}
-	tag := got.header.Get("ETag")
-
-	for _, test := range []struct {
-		method, path, body string
-		header             http.Header
-		status             int
-		code               animalstore.Code
-		message            string
-	}{
-		{"PATCH", path, `{"state":"paused"}`, http.Header{"If-Match": {tag}}, 200, "", ""},
-		{"PATCH", path, `{"state":"active","types":["key.*"]}`, nil, 200, "", ""},
-		{"POST", "/v1/webhooks", `{"url":"https://user@example.com/"}`, nil, 400, "validation_failed", "url"},
-		{"POST", path + "/rotate", ``, nil, 200, "", ""},
-		{"POST", path + "/ping", ``, nil, 202, "", ""},
-		{"GET", path + "/deliveries?state=pending", "", nil, 200, "", ""},
-		{"POST", path + "/deliveries/1/retry", "", nil, 202, "", ""},
-		{"GET", path + "/deliveries/1", "", nil, 200, "", `"body":{"type":"webhook.ping","timestamp":`},
-		{"POST", path + "/deliveries/retry", `{"state":"pending"}`, nil, 202, "", `{"deliveries":1}`},
-		{"DELETE", path, "", nil, 204, "", ""},
-		{"DELETE", path, "", nil, 404, "webhook_not_found", ""},
+	s.do(t, call{method: "POST", path: path + "/ping", key: key}).want(t, 202, "")
+	for path, want := range map[string]string{
+		path:                   shown,
+		"/v1/webhooks":         shown,
+		path + "/deliveries":   `"type":"webhook.ping"`,
+		path + "/deliveries/1": `"body":{"type":"webhook.ping","timestamp":`,
 	} {
-		got := s.do(t, call{method: test.method, path: test.path, body: test.body, header: test.header, key: key, bad: test.status == 400 || test.status == 404 || test.status == 405})
-		got.want(t, test.status, test.code)
-		if !strings.Contains(string(got.body), test.message) {
-			t.Errorf("%s %s %s: got %s, want %q in it", test.method, test.path, test.body, got.body, test.message)
-		}
-		if test.method == "GET" && strings.Contains(string(got.body), "whsec_") {
-			t.Errorf("%s shows a secret", test.path)
+		if got := s.do(t, call{path: path, key: key}); !strings.Contains(string(got.body), want) || strings.Contains(string(got.body), "whsec_") {
+			t.Errorf("%s: got %s, want %s in it, and no secret", path, got.body, want)
 		}
 	}
+	s.do(t, call{method: "DELETE", path: path, key: key}).want(t, 204, "")
+	s.do(t, call{path: path, key: key}).want(t, 404, animalstore.WebhookNotFound)
 }
 
 // idsIn returns the ids of the items of a page.

@@ -143,7 +143,8 @@ func TestPatchPresence(t *testing.T) {
 		`{"permissions":[]}`: {Permissions: new(animalstore.Permissions(0))},
 		`{"name":"shop","plan":"pro","permissions":["admin","read"],"expiresAt":"2027-01-31T13:00:00+01:00"}`: {
 			Name: new("shop"), Plan: new(animalstore.PlanPro), Permissions: new(animalstore.Admin | animalstore.Read), ExpiresAt: &noon},
-		`{"limits":{"perDay":2,"perMinute":1.0}}`: {Limits: &animalstore.Limits{PerMinute: 1, PerDay: 2}},
+		`{"networks":["203.0.113.7"],"suspended":false}`: {Networks: new(animalstore.Networks("203.0.113.7/32")), Suspended: new(false)},
+		`{"limits":{"perDay":2,"perMinute":1.0}}`:        {Limits: &animalstore.Limits{PerMinute: 1, PerDay: 2}},
 	} {
 		if got, err := DecodeKeyPatch([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
@@ -159,6 +160,10 @@ func TestDecodeKeyPatchErrors(t *testing.T) {
 		`{"limits":{"perMinute":1}}`:                "limits.perDay",
 		`{"limits":{"perMinute":0,"perDay":1}}`:     "limits.perMinute",
 		`{"permissions":null}`:                      "permissions",
+		`{"networks":null}`:                         "networks",
+		`{"networks":[1]}`:                          "networks",
+		`{"networks":["203.0.113.7/24"]}`:           "number 1",
+		`{"suspended":null}`:                        "suspended",
 		`{"permissions":["read",7]}`:                "permissions",
 		`{"permissions":["reads"]}`:                 "permissions",
 		`{"expiresAt":7}`:                           "expiresAt",

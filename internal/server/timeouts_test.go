@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"animalstore"
 	"animalstore/internal/photo/phototest"
 	"animalstore/internal/testenv"
 )
@@ -113,19 +112,8 @@ func TestSlowUpload(t *testing.T) {
 	picture := phototest.JPEG(phototest.Drawing(300, 200))
 	synctest.Test(t, func(t *testing.T) {
 		s, network := runInBubble(t)
-		owner, err := s.CreateOwnerKey(t.Context(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := s.DB().CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1}, nil); err != nil {
-			t.Fatal(err)
-		}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://store.test/v1/pets/1/photos", &slowly{picture, len(picture)/8 + 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+owner.Secret)
-		req.Header.Set("Content-Type", "image/jpeg")
+		req := uploadRequest(t, s, "http://store.test")
+		req.Body = io.NopCloser(&slowly{picture, len(picture)/8 + 1})
 		transport := &http.Transport{DialContext: network.Dial}
 		defer transport.CloseIdleConnections()
 		res, err := transport.RoundTrip(req)

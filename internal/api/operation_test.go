@@ -174,7 +174,8 @@ func (op *operation) allowed(p animalstore.Permissions) bool {
 	return p&by[op.permission] != 0
 }
 
-// TestOperationsAreTheRoutes: a route that tests do not know of is not tested.
+// TestOperationsAreTheRoutes: a route that tests do not know of is not tested. Those that they
+// know of are in the document, or TestEveryOperation fails.
 func TestOperationsAreTheRoutes(t *testing.T) {
 	known := map[string]operation{}
 	for _, op := range operations {

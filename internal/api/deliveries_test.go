@@ -30,19 +30,6 @@ func TestPingSamples(t *testing.T) {
 	}
 }
 
-// TestPing: a ping has the type that the request names.
-func TestPing(t *testing.T) {
-	s := start(t)
-	path := fmt.Sprint("/v1/webhooks/", s.addWebhook(t).ID)
-	for body, eventType := range map[string]string{"": "webhook.ping", `{"unknown":1}`: "webhook.ping", `{"type":"webhook.ping"}`: "webhook.ping", `{"type":"key.revoked"}`: "key.revoked"} {
-		got := s.do(t, call{method: "POST", path: path + "/ping", key: s.admin, body: body})
-		got.want(t, http.StatusAccepted, "")
-		if !strings.Contains(string(got.body), `"type":"`+eventType+`"`) {
-			t.Errorf("%s: got %s, want a ping of type %s", body, got.body, eventType)
-		}
-	}
-}
-
 // TestRetryDeliveries: a request chooses deliveries by state and time, and the response has
 // their number.
 func TestRetryDeliveries(t *testing.T) {
@@ -71,38 +58,6 @@ func TestRetryDeliveries(t *testing.T) {
 	}
 }
 
-// addFailedPings adds deliveries to a webhook that failed, and returns a function that
-// makes another one fail.
-func (s *service) addFailedPings(t *testing.T, webhookID int64, n int) (failAnother func()) {
-	t.Helper()
-	now, status := animalstore.At(s.clock.Now()), 500
-	lease := animalstore.At(now.Add(time.Hour))
-	for range n + 1 {
-		if _, err := s.db.DB.PingWebhook(t.Context(), webhookID, animalstore.WebhookPing, now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	due, err := s.db.DB.ClaimDeliveries(t.Context(), now, lease)
-	if err != nil {
-		t.Fatal(err)
-	}
-	finish := func() {
-		t.Helper()
-		result := due[0].Result(animalstore.Attempt{Time: now, Status: &status}, 0, 0)
-		next, _, err := s.db.DB.FinishDelivery(t.Context(), result, now, lease)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if due = due[1:]; next != nil {
-			due = append(due, *next)
-		}
-	}
-	for len(due) > 1 {
-		finish()
-	}
-	return finish
-}
-
 // TestRetryContinues: a request that fails between two transactions is continued by the same
 // request, whose response counts all deliveries. If repeating it helps, the error says so and
 // how many are due.
@@ -110,7 +65,9 @@ func TestRetryContinues(t *testing.T) {
 	s := start(t)
 	webhook := s.addWebhook(t)
 	const all = db.MaxRetried + 2
-	failAnother := s.addFailedPings(t, webhook.ID, all-1)
+	for range all - 1 {
+		s.answerPing(t, webhook.ID, http.StatusInternalServerError)
+	}
 	transactions, failure := 0, error(nil) // of the second transaction
 	s.db.arm("RetryDeliveries", func(context.Context) error {
 		if transactions++; transactions == 2 {
@@ -131,7 +88,7 @@ func TestRetryContinues(t *testing.T) {
 	}
 	const failed, since = `{"state":"failed"}`, `{"since":"2026-11-15T00:00:00.000Z"}`
 	retry(failed, context.DeadlineExceeded).want(t, http.StatusServiceUnavailable, animalstore.Unavailable)
-	failAnother()
+	s.answerPing(t, webhook.ID, http.StatusInternalServerError)
 	wantRetried("repeated", failed, all, 1)
 	wantRetried("a new request", failed, 0, 1) // what is due doesn't match any more
 	for _, test := range []struct {

@@ -63,7 +63,7 @@ func TestOnPostgres_Slow(t *testing.T) {
 		"EventsWait":          TestEventsWait,
 		"Stream":              TestStream,
 		"TagsAreOfBytes":      TestTagsAreOfBytes,
-		"LimitsUnknown":       TestLimitsUnknown,
+		"NotCharged":          TestNotCharged,
 		"WebhookLife":         TestWebhookLife,
 		"Status":              TestStatus,
 		"FailedRequests":      TestFailedRequests,

@@ -98,24 +98,6 @@ func (s *service) used(t testing.TB, keyID int64) db.LimitState {
 	return state
 }
 
-// TestLimitsUnknown: if a key's counters can't be read, nothing is charged and the
-// response has the limits of the address.
-func TestLimitsUnknown(t *testing.T) {
-	s := start(t)
-	secret, id := s.with(t, readWrite, nil)
-	s.db.arm("LimitState", failWith(db.ErrUnavailable))
-	for range 3 {
-		got := s.do(t, call{path: "/v1/pets", key: secret})
-		got.want(t, http.StatusServiceUnavailable, animalstore.Unavailable)
-		got.wantLimits(t, 3_000, 3_000, s.clock.Now().Add(time.Minute))
-	}
-	s.db.arm("LimitState", nil)
-	s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
-	if got := s.used(t, id); got.Day.Used != 1 {
-		t.Errorf("got %d charged, want 1", got.Day.Used)
-	}
-}
-
 func atoi(t testing.TB, text string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(text, 10, 64)

@@ -56,17 +56,16 @@ func TestFastPath(t *testing.T) {
 // disconnector is an observer that ends a request's context, as net/http does for
 // a client that closes its half of the connection, when the request has passed
 // the limiter.
-type disconnector struct{ disconnect context.CancelFunc }
+type disconnector struct {
+	witness
+	disconnect context.CancelFunc
+}
 
 func (d *disconnector) Limited(animalstore.Code) {
 	if d.disconnect != nil {
 		d.disconnect()
 	}
 }
-
-func (d *disconnector) Begin()                                 {}
-func (d *disconnector) End(string, string, int, time.Duration) {}
-func (d *disconnector) Failed(animalstore.Code)                {}
 
 // TestChangeAfterDisconnect: a change is made even if its client disconnects after
 // something has waited for the request's context. It needs no body, whose

@@ -101,10 +101,6 @@ func (f *faultyDB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, 
 	return hit(ctx, f, "Pets", func() ([]animalstore.Pet, error) { return f.DB.Pets(ctx, q) })
 }
 
-func (f *faultyDB) PetsByName(ctx context.Context, q db.NameQuery) ([]animalstore.Pet, *db.NamePosition, error) {
-	return hit2(ctx, f, "PetsByName", func() ([]animalstore.Pet, *db.NamePosition, error) { return f.DB.PetsByName(ctx, q) })
-}
-
 func (f *faultyDB) AddFailures(ctx context.Context, failures []animalstore.Failure, limits db.FailureLimits) error {
 	if err := f.fail(ctx, "AddFailures"); err != nil {
 		return err
@@ -141,10 +137,6 @@ func (f *faultyDB) DeletePhoto(ctx context.Context, id int64, check func(*animal
 
 func (f *faultyDB) Image(ctx context.Context, id int64, kind db.ImageKind) (db.Image, error) {
 	return hit(ctx, f, "Image", func() (db.Image, error) { return f.DB.Image(ctx, id, kind) })
-}
-
-func (f *faultyDB) KeyNames(ctx context.Context, ids []int64) (map[int64]string, error) {
-	return hit(ctx, f, "KeyNames", func() (map[int64]string, error) { return f.DB.KeyNames(ctx, ids) })
 }
 
 func (f *faultyDB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, part int) ([]byte, error) {

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -35,11 +36,6 @@ func wantReplay(t testing.TB, first, got response) {
 	if got.status != first.status || string(got.body) != string(first.body) || fmt.Sprint(sent(got.header)) != fmt.Sprint(sent(first.header)) {
 		t.Errorf("got %v %v\nwant %v %v", got, sent(got.header), first, sent(first.header))
 	}
-}
-
-func (s *service) count(t testing.TB) (pets, orders int) {
-	t.Helper()
-	return len(s.do(t, call{path: "/v1/pets?limit=100"}).pets(t)), len(read[[]animalstore.Order](t, s.do(t, call{path: "/v1/store/orders?limit=100"}), 200))
 }
 
 // TestReplay: the same request under the same token returns the first response again, even
@@ -93,7 +89,9 @@ func TestTokenGrammar(t *testing.T) {
 			wantReplay(t, first, s.do(t, retried("/v1/pets", rex, token)))
 		})
 	}
-	before, _ := s.count(t)
+	for _, method := range []string{"CreatePet", "PlaceOrder"} {
+		s.db.arm(method, failWith(errors.New("what is refused must not reach storage")))
+	}
 	for name, values := range map[string][]string{
 		"empty": {""}, "256": {strings.Repeat("k", 256)}, "a space": {"a b"}, "a tab": {"a\tb"}, "not ASCII": {"é"}, "given twice": {"a", "b"}, "the same twice": {"a", "a"},
 	} {
@@ -104,9 +102,6 @@ func TestTokenGrammar(t *testing.T) {
 				got.want(t, 400, animalstore.InvalidParameter)
 			}
 		})
-	}
-	if after, orders := s.count(t); after != before || orders != 0 {
-		t.Errorf("stored are %d pets and %d orders, want %d and 0", after, orders, before)
 	}
 }
 

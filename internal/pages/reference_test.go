@@ -105,7 +105,7 @@ func TestReference(t *testing.T) {
 		}
 		for _, s := range o.Snippets {
 			if s.Code == "" || !strings.Contains(page, s.Code) {
-				t.Errorf("%s: got no snippet for %s. A Go snippet is a function %[1]s in examples_test.go", o.ID, s.Lang)
+				t.Errorf("%s: got no snippet for %s. A Go snippet is a function %[1]s in examples/examples_test.go", o.ID, s.Lang)
 			}
 			if strings.Contains(s.Code, "{"+"petId") || strings.Contains(s.Code, "return nil") {
 				t.Errorf("%s: got the snippet\n%s", o.ID, s.Code)

@@ -16,10 +16,10 @@ type snippet struct{ Lang, Label, Code string }
 // address.
 const sampleAddress = "http://127.0.0.1:8080"
 
-// goExamples has a function for each operation. It's a test file so that the compiler
+// goExamples has a function for each operation. It is a test file, so that the compiler
 // checks it and a test runs it.
 //
-//go:embed examples_test.go
+//go:embed examples/examples_test.go
 var goExamples string
 
 // typescriptExamples has a function for each operation. A test compiles and runs them.

@@ -1,4 +1,4 @@
-package pages_test
+package examples_test
 
 import (
 	"context"

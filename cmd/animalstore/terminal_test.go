@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -138,7 +137,7 @@ func TestInterruptedWait(t *testing.T) {
 }
 
 // TestImportOnTerminal: the cost is told first, then the progress, and that the limits slow
-// it down. After Ctrl-C it says what was added, and the next run adds the rest.
+// it down. After Ctrl-C it says what was added, and its last line adds the rest.
 func TestImportOnTerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -149,12 +148,12 @@ func TestImportOnTerminal(t *testing.T) {
 	for range 549 {
 		file.WriteString("goldfish,7\n")
 	}
-	path := filepath.Join(dir, "pets.csv")
-	if err := os.WriteFile(path, []byte(file.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	const name = `-the shop's "$pets" .csv`
+	writeFile(t, filepath.Join(dir, name), []byte(file.String()))
 	server.key = secret
-	p := startOnTerminal(t, server.command("pets", "import", path))
+	first := server.command("pets", "import", "--again", "--", name)
+	first.Dir = dir
+	p := startOnTerminal(t, first)
 	p.waitFor(`(?s)550 pets, 6 requests, about .* 4 requests left today: only 400 pets .*0 of 550 pets.* 4 requests per minute`)
 	if code := p.interrupt(); code != 130 {
 		t.Errorf("got exit code %d after Ctrl-C, want 130", code)
@@ -164,7 +163,10 @@ func TestImportOnTerminal(t *testing.T) {
 	server.kill()
 	server = mustStart(t, dir) // it doesn't remember the lower limits for a moment
 	server.key = secret
-	p = startOnTerminal(t, server.command("pets", "import", path))
+	lines := strings.Split(strings.TrimSpace(p.shown.String()), "\n")
+	next := exec.Command("sh", "-c", lines[len(lines)-1])
+	next.Dir, next.Env = dir, server.command().Env
+	p = startOnTerminal(t, next)
 	p.waitFor(`Added 450 pets; 100 had been added by an earlier run\.\r\n`)
 	server.key = ownerKey
 	if counts := server.mustRun(t, "inventory", "--json"); !strings.Contains(counts, `"available": 550`) {

@@ -56,36 +56,6 @@ func TestPostgresFirstRun_Slow(t *testing.T) {
 	}
 }
 
-// TestPostgresGone_Slow: while PostgreSQL is gone, each response says to retry, and everything
-// works again without a restart when PostgreSQL is back.
-func TestPostgresGone_Slow(t *testing.T) {
-	t.Parallel()
-	pg := pgtest.Start(t)
-	database := pg.NewDatabase(t, "")
-	s := start(t, onDatabase(database))
-	c := newClient(t, s, adminKey(t, database))
-	pg.Kill()
-	for _, r := range [][3]string{
-		{"GET", "/v1/pets", ""},
-		{"POST", "/v1/pets", newPetBody("during", 1, "available")},
-		{"GET", "/readyz", ""},
-	} {
-		a := c.do(t, r[0], r[1], r[2])
-		if wantStatus(t, a, 503, "unavailable"); a.header.Get("Retry-After") == "" {
-			t.Errorf("%s %s: 503 without Retry-After", r[0], r[1])
-		}
-	}
-	wantStatus(t, c.get(t, "/livez"), 200, "")
-	pg.Restart(t)
-	testenv.Eventually(t, "requests are served again", func() bool { return c.get(t, "/v1/pets").status == 200 })
-	wantStatus(t, c.do(t, "POST", "/v1/pets", newPetBody("after", 1, "available")), 201, "")
-	wantStatus(t, c.get(t, "/readyz"), 200, "")
-	s.stop()
-	if log := s.stderr.String(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "panic") {
-		t.Errorf("the log has errors other than unreachable storage:\n%s", log)
-	}
-}
-
 // printedCommand matches the command that db backup and db restore print for
 // PostgreSQL.
 var printedCommand = regexp.MustCompile(`(?m)^  (pg_(?:dump|restore) .*)$`)

@@ -47,3 +47,15 @@ func TestBucketMemory(t *testing.T) {
 		t.Errorf("memory grew by %d MiB with the size, want at most 96", large-small)
 	}
 }
+
+// peakMemory is the most memory that a server has had, in bytes.
+func (s *server) peakMemory() int64 {
+	s.t.Helper()
+	status := string(mustRead(s.t, fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid)))
+	_, text, _ := strings.Cut(status, "VmHWM:")
+	var kilobytes int64
+	if _, err := fmt.Sscan(text, &kilobytes); err != nil {
+		s.t.Fatal(err)
+	}
+	return kilobytes << 10
+}

@@ -127,7 +127,7 @@ func get(c *http.Client, url string) (int, error) {
 	return res.StatusCode, nil
 }
 
-func mustRead(t *testing.T, path string) []byte {
+func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {

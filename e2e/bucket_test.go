@@ -77,6 +77,22 @@ func backupsIn(t *testing.T, env []string) (all []storedBackup) {
 	return all
 }
 
+// remoteState reads the state of the backups on another machine.
+func remoteState(t *testing.T, s *server, key string) (state struct {
+	At       string
+	Failures int64
+	Failing  bool
+}) {
+	t.Helper()
+	a := newClient(t, s, key).get(t, "/v1/status")
+	wantStatus(t, a, 200, "")
+	body := struct{ RemoteBackup any }{&state}
+	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
 // snapshotOf returns everything of a store that callers can see, with a key that the store
 // has.
 func snapshotOf(t *testing.T, s *server, key string) (all []string) {

@@ -221,16 +221,12 @@ func callOperation(c *client.Client, cmd goCommand, meta *client.Meta) (any, err
 	if cmd.Options.OnePage {
 		options = append(options, client.OnePage())
 	}
-	operation, ok := goOperations[cmd.Call]
-	if !ok {
-		return nil, errors.New("the adapter for go doesn't know the operation " + cmd.Call)
-	}
 	var a goArgs
 	if err := json.Unmarshal(cmd.Args, &a); err != nil {
 		return nil, err
 	}
 	a.take = cmd.Options.Take
-	return operation(ctx, c, a, options)
+	return a.call(ctx, c, cmd.Call, options)
 }
 
 // take collects the entries of a list, at most n unless n is 0.

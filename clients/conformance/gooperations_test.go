@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -132,166 +133,118 @@ func (a goArgs) page() client.PageQuery { return client.PageQuery{PageSize: a.Qu
 
 func (a goArgs) grace() time.Duration { return time.Duration(a.GraceSeconds) * time.Second }
 
-type goOperation func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error)
-
-// goOperations are the methods of the Go client by the names of the protocol.
-var goOperations = map[string]goOperation{
-	"listPets": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+// call calls the method of the Go client that has this name in the protocol.
+func (a goArgs) call(ctx context.Context, c *client.Client, name string, o []client.CallOption) (any, error) {
+	switch name {
+	case "listPets":
 		q := client.PetQuery{Status: animalstore.PetStatus(animalstore.JoinNames(a.Query.Status)), CategoryID: a.Query.CategoryID, IDs: a.Query.IDs, Name: a.Query.Name, PageSize: a.Query.PageSize}
 		return take(a.take, c.ListPets(ctx, q, o...))
-	},
-	"findPet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "findPet":
 		return c.FindPet(ctx, a.PetID, o...)
-	},
-	"getPet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getPet":
 		return c.GetPet(ctx, a.PetID, o...) //nolint:staticcheck // deprecated, and still a promise
-	},
-	"createPet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "createPet":
 		return c.CreatePet(ctx, a.Pet, o...)
-	},
-	"createPetBatch": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "createPetBatch":
 		return c.CreatePetBatch(ctx, a.Pets, o...)
-	},
-	"importPets": func(ctx context.Context, c *client.Client, a goArgs, _ []client.CallOption) (any, error) {
+	case "importPets":
 		done, err := c.ImportPets(ctx, slices.Repeat(a.Pets, max(a.Times, 1)), client.ImportOptions{Salt: a.Salt})
 		return done.Added + done.Existing, err
-	},
-	"updatePet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "updatePet":
 		return c.UpdatePet(ctx, a.PetID, a.Patch.pet(), o...)
-	},
-	"deletePet": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "deletePet":
 		return nil, c.DeletePet(ctx, a.PetID, o...)
-	},
-	"listOrders": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "listOrders":
 		q := client.OrderQuery{Statuses: a.Query.Status, PetID: a.Query.PetID, Reference: a.Query.Reference, Oldest: a.Query.Oldest, PageSize: a.Query.PageSize}
 		return take(a.take, c.ListOrders(ctx, q, o...))
-	},
-	"placeOrder": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "placeOrder":
 		return c.PlaceOrder(ctx, animalstore.NewOrder{PetID: a.PetID, Reference: a.Reference, Note: a.Note}, o...)
-	},
-	"getOrder": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getOrder":
 		return c.GetOrder(ctx, a.OrderID, o...)
-	},
-	"updateOrder": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "updateOrder":
 		return c.UpdateOrder(ctx, a.OrderID, a.Patch.order(), o...)
-	},
-	"getInventory": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getInventory":
 		return c.GetInventory(ctx, client.InventoryQuery{CategoryID: a.Query.CategoryID}, o...)
-	},
-	"listCategories": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "listCategories":
 		return take(a.take, c.ListCategories(ctx, a.page(), o...))
-	},
-	"getCategory": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getCategory":
 		return c.GetCategory(ctx, a.CategoryID, o...)
-	},
-	"putCategory": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "putCategory":
 		return c.PutCategory(ctx, a.Category, o...)
-	},
-	"listEvents": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "listEvents":
 		return take(a.take, c.ListEvents(ctx, a.events(), o...))
-	},
-	"events": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "events":
 		return take(a.take, c.Events(ctx, a.events(), o...))
-	},
-	"listEventPage": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "listEventPage":
 		events, next, err := c.ListEventPage(ctx, a.events(), a.Limit, o...)
 		return map[string]any{"events": events, "next": next}, err
-	},
-	"latestEventId": func(ctx context.Context, c *client.Client, _ goArgs, o []client.CallOption) (any, error) {
+	case "latestEventId":
 		return c.LatestEventID(ctx, o...)
-	},
-	"getLimits": func(ctx context.Context, c *client.Client, _ goArgs, o []client.CallOption) (any, error) {
+	case "getLimits":
 		return c.GetLimits(ctx, o...)
-	},
-	"addPhoto": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "addPhoto":
 		return c.AddPhoto(ctx, a.PetID, bytes.NewReader(append(a.Picture, make([]byte, a.Size)...)), o...)
-	},
-	"listPhotos": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "listPhotos":
 		return take(a.take, c.ListPhotos(ctx, client.PhotoQuery{PetIDs: a.PetIDs, PageSize: a.Query.PageSize}, o...))
-	},
-	"getPhoto": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getPhoto":
 		return c.GetPhoto(ctx, a.PhotoID, o...)
-	},
-	"getImage": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getImage":
 		return describeImage(c.GetImage(ctx, a.PhotoID, o...))
-	},
-	"getThumbnail": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getThumbnail":
 		return describeImage(c.GetThumbnail(ctx, a.PhotoID, o...))
-	},
-	"deletePhoto": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "deletePhoto":
 		return nil, c.DeletePhoto(ctx, a.PhotoID, o...)
-	},
-	"listFailures": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "listFailures":
 		q := client.FailureQuery{KeyID: a.Query.KeyID, Code: a.Query.Code, RequestID: a.Query.RequestID, Since: a.Query.Since, PageSize: a.Query.PageSize}
 		return take(a.take, c.ListFailures(ctx, q, o...))
-	},
-	"getUsage": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getUsage":
 		return c.GetUsage(ctx, a.Hours, o...)
-	},
-	"getStatus": func(ctx context.Context, c *client.Client, _ goArgs, o []client.CallOption) (any, error) {
+	case "getStatus":
 		return c.GetStatus(ctx, o...)
-	},
-	"listKeys": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "listKeys":
 		return take(a.take, c.ListKeys(ctx, a.page(), o...))
-	},
-	"createKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "createKey":
 		return c.CreateKey(ctx, a.Key.newKey(), o...)
-	},
-	"getKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getKey":
 		return c.GetKey(ctx, a.KeyID, o...)
-	},
-	"updateKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "updateKey":
 		return c.UpdateKey(ctx, a.KeyID, animalstore.KeyPatch{Name: a.Patch.Name, Plan: a.Patch.Plan}, o...)
-	},
-	"revokeKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "revokeKey":
 		return nil, c.RevokeKey(ctx, a.KeyID, o...)
-	},
-	"rotateKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "rotateKey":
 		return c.RotateKey(ctx, a.KeyID, a.grace(), o...)
-	},
-	"unbanKey": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "unbanKey":
 		return c.UnbanKey(ctx, a.KeyID, o...)
-	},
-	"getKeyUsage": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getKeyUsage":
 		return c.GetKeyUsage(ctx, a.KeyID, a.Hours, o...)
-	},
-	"listWebhooks": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "listWebhooks":
 		return take(a.take, c.ListWebhooks(ctx, a.page(), o...))
-	},
-	"createWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "createWebhook":
 		types := animalstore.EventPatterns(strings.Join(a.Webhook.Types, ","))
 		return c.CreateWebhook(ctx, animalstore.NewWebhook{URL: a.Webhook.URL, Types: types, Description: a.Webhook.Description}, o...)
-	},
-	"getWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getWebhook":
 		return c.GetWebhook(ctx, a.WebhookID, o...)
-	},
-	"updateWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "updateWebhook":
 		return c.UpdateWebhook(ctx, a.WebhookID, animalstore.WebhookPatch{URL: a.Patch.URL, Description: a.Patch.Description, State: a.Patch.State}, o...)
-	},
-	"deleteWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "deleteWebhook":
 		return nil, c.DeleteWebhook(ctx, a.WebhookID, o...)
-	},
-	"rotateWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "rotateWebhook":
 		return c.RotateWebhook(ctx, a.WebhookID, a.grace(), o...)
-	},
-	"pingWebhook": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "pingWebhook":
 		if a.Type != "" {
 			return c.PingWebhookAs(ctx, a.WebhookID, a.Type, o...)
 		}
 		return c.PingWebhook(ctx, a.WebhookID, o...)
-	},
-	"listDeliveries": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "listDeliveries":
 		return take(a.take, c.ListDeliveries(ctx, a.WebhookID, client.DeliveryQuery{State: a.Query.State, PageSize: a.Query.PageSize}, o...))
-	},
-	"getDelivery": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "getDelivery":
 		return c.GetDelivery(ctx, a.WebhookID, a.DeliveryID, o...)
-	},
-	"retryDelivery": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "retryDelivery":
 		return c.RetryDelivery(ctx, a.WebhookID, a.DeliveryID, o...)
-	},
-	"retryDeliveries": func(ctx context.Context, c *client.Client, a goArgs, o []client.CallOption) (any, error) {
+	case "retryDeliveries":
 		return c.RetryDeliveries(ctx, a.WebhookID, a.Which, o...)
-	},
+	}
+	return nil, errors.New("the adapter for go doesn't know the operation " + name)
 }
 
 func describeImage(image client.Image, err error) (any, error) {

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	bigendian "encoding/binary"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -239,7 +238,8 @@ type pebble struct {
 // startPebble starts the real program.
 func startPebble(t *testing.T, validity time.Duration) *pebble {
 	t.Helper()
-	path := buildTool(t, "github.com/letsencrypt/pebble/v2/cmd/pebble")
+	const programs = "github.com/letsencrypt/pebble/v2/cmd/"
+	path, dns := buildTool(t, programs+"pebble"), buildTool(t, programs+"pebble-challtestsrv")
 	certFile, keyFile, roots := selfSigned(t)
 	p := &pebble{https: pgtest.FreeAddress(t), http: pgtest.FreeAddress(t), trust: certFile, client: trusts(roots)}
 	api, manage := pgtest.FreeAddress(t), pgtest.FreeAddress(t)
@@ -254,7 +254,9 @@ func startPebble(t *testing.T, validity time.Duration) *pebble {
 		t.Fatal(err)
 	}
 	file := mustWrite(t, filepath.Join(t.TempDir(), "config.json"), string(config), 0o600)
-	program := startIn(t, "", []string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0"}, path, "-config", file, "-dnsserver", startDNS(t))
+	resolver := pgtest.FreeAddress(t) // knows every domain as 127.0.0.1
+	startProgram(t, dns, "-dnsserver", resolver, "-defaultIPv6", "", "-doh", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-management", pgtest.FreeAddress(t))
+	program := startIn(t, "", []string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0"}, path, "-config", file, "-dnsserver", resolver)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("pebble:\n%s", program.output())
@@ -286,56 +288,6 @@ func portOf(addr string) (port int) {
 	_, text, _ := net.SplitHostPort(addr)
 	fmt.Sscan(text, &port)
 	return port
-}
-
-// startDNS answers every query for an IPv4 address with 127.0.0.1, and all others with
-// nothing, over TCP.
-func startDNS(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go answerDNS(conn)
-		}
-	}()
-	return l.Addr().String()
-}
-
-// answerDNS answers the queries on a connection. Each message is preceded by its
-// length.
-func answerDNS(conn net.Conn) {
-	defer conn.Close()
-	for {
-		var size uint16
-		if bigendian.Read(conn, bigendian.BigEndian, &size) != nil || size < 17 {
-			return
-		}
-		question := make([]byte, size)
-		if _, err := io.ReadFull(conn, question); err != nil {
-			return
-		}
-		end := 12
-		for end < len(question) && question[end] != 0 {
-			end += int(question[end]) + 1
-		}
-		if end += 5; end > len(question) {
-			return
-		}
-		reply := append([]byte{question[0], question[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, question[12:end]...)
-		if question[end-3] == 1 { // type A
-			reply[7] = 1
-			reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1)
-		}
-		conn.Write(append(bigendian.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
-	}
 }
 
 // TestACME obtains certificates from a real authority, and keeps them across a restart

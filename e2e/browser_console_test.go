@@ -130,10 +130,10 @@ func (p *tab) browsePets() {
 	if got := p.text("h1"); !strings.Contains(got, "Zoë <b>&</b>") {
 		p.t.Errorf("the new pet is called %q, want the name as text", got)
 	}
-	p.do("order it", click(`form[action="/console/orders"] button`), visible(".moves"))
-	p.do("approve the order", click(".moves form:first-child button"), visible(".tag.approved"))
-	p.do("deliver the order", click(".moves details:first-child summary"), click(".moves details:first-child button"), visible(".tag.delivered"))
-	p.do("open the pet", click(".ordered a"), visible(".tag.sold"))
+	p.do("mark all pets", click(`.rail [href="/console/pets"]`), click("#all"))
+	p.checkPage("marks")
+	p.do("ask to sell them", chromedp.SetValue(chromedp.CSS("#change"), "sold"), click("#marked button"), visible(".marked"))
+	p.checkPage("marked")
 }
 
 // browseEvents opens the feed and sees an event arrive.

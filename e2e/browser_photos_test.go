@@ -3,11 +3,8 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -30,7 +27,6 @@ func testPhotos(t *testing.T, browser context.Context) {
 	p.checkPage("photos-refused")
 	p.dropPhotos(s)
 	p.retryPhoto(s)
-	p.followPhotos(s)
 	clean := openTab(t, browser, s) // the other has seen refusals, which browsers report
 	clean.open(s, "/console/pets/6", ".pictures img")
 	clean.wantClean()
@@ -51,13 +47,6 @@ func (p *tab) wantAlts(want ...string) {
 		if !strings.HasPrefix(got[i], want[i]) {
 			p.t.Errorf("got the photos %q, want %q", got, want)
 		}
-	}
-}
-
-func (p *tab) addPhoto(s *server, pet int64, picture []byte) {
-	p.t.Helper()
-	if _, err := newGoClient(p.t, s.url, s.ownerKey()).AddPhoto(p.t.Context(), pet, bytes.NewReader(picture)); err != nil {
-		p.t.Fatal(err)
 	}
 }
 
@@ -101,19 +90,4 @@ func (p *tab) retryPhoto(s *server) {
 	loseConnection(false)
 	p.do("retry", click(".uploads button"), visible(".pictures img"))
 	p.wantAlts("Photo 1 of ")
-}
-
-// followPhotos sees the events of photos arrive.
-func (p *tab) followPhotos(s *server) {
-	p.t.Helper()
-	p.open(s, "/console/events?type=photo.*", ".following")
-	p.addPhoto(s, 7, phototest.JPEG(phototest.Drawing(640, 480)))
-	p.do("see it", visible(".feed .new"))
-	path := eval[string](p, `document.querySelector(".feed .new .whole").pathname`)
-	id := regexp.MustCompile(`[0-9]+`).FindString(path)
-	wantStatus(p.t, newClient(p.t, s, s.ownerKey()).do(p.t, "DELETE", "/v1/photos/"+id, ""), 204, "")
-	p.do("see it go", visible(".feed .new ~ .new"))
-	if eval[bool](p, fmt.Sprintf(`[...document.querySelectorAll(".feed a")].some(a => a.pathname === %q)`, path)) {
-		p.t.Error("the feed leads to a photo that was removed")
-	}
 }

@@ -30,9 +30,9 @@ import (
 //	text, http, ini        shown
 //	LANG not run: REASON   left alone
 //
-// A document that prints postgres://animalstore@127.0.0.1/ finds an empty server
-// there. Every other fence is a mistake, and so is a command in a block that is only
-// shown. A sh block without output has to succeed; one with output is judged by it.
+// A document that prints [documentedPostgres] finds an empty database there. Every other fence
+// is a mistake, and so is a command in a block that is only shown. A sh block without output
+// has to succeed; one with output is judged by it.
 type block struct {
 	line int    // of its first line of text
 	lang string // such as "sh"

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,10 +76,8 @@ func tryDocument(t *testing.T, name string) {
 	buildPythonFragments(t, blocks, program+".py")
 	writeModules(t, blocks, scratch)
 	w := walkthrough{dir: clone(t), scratch: scratch, steps: steps}
-	for _, step := range steps {
-		if w.before == "" && strings.Contains(step.script, documentedPostgres) {
-			w.before = providePostgres(t)
-		}
+	if slices.ContainsFunc(steps, func(s step) bool { return strings.Contains(s.script, documentedPostgres) }) {
+		w.postgres = startDocumentedPostgres(t)
 	}
 	for _, p := range w.run(t) {
 		t.Errorf("%s:%s", name, p)

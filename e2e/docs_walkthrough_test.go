@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -22,16 +21,17 @@ import (
 	"animalstore/internal/testenv"
 
 	"github.com/creack/pty"
+	"github.com/jackc/pgx/v5"
 )
 
 // walkthrough runs the steps of one document in one shell, on a terminal, as a reader
 // does. Documents use fixed ports, so each session has its own network namespace, where
 // they are free. If the system doesn't allow that, sessions run one at a time.
 type walkthrough struct {
-	dir     string // where it begins: the root of a clone
-	scratch string // hidden from the reader
-	before  string // a script that runs before the document
-	steps   []step
+	dir      string // where it begins: the root of a clone
+	scratch  string // hidden from the reader
+	postgres string // is used for documentedPostgres
+	steps    []step
 }
 
 // ownNetwork is the command that runs another one in a new network namespace with only
@@ -89,23 +89,28 @@ const mark = '\x1e'
 // server would decide on its own, so sessions wait for it.
 const documentedRedis = "redis://127.0.0.1:6379"
 
+// documentedPostgres is a database in documents. A session's own network doesn't have the
+// server of the test, so it uses a socket.
+const documentedPostgres = "postgres://animalstore@127.0.0.1/animalstore"
+
 // script is the whole session for bash. curl fails on an HTTP error if nothing else
 // would show it.
 func (w walkthrough) script(t *testing.T) string {
 	t.Helper()
-	text := preamble + w.before
+	text := preamble
+	addresses := strings.NewReplacer(documentedRedis, "'"+documentedRedis+"?"+redistest.Patience+"'", documentedPostgres, "'"+w.postgres+"'")
 	for i, step := range w.steps {
 		strict, curlrc := "set -e", "strict"
 		if step.output != nil && !step.terminal {
 			strict, curlrc = "set +e", "lenient"
 		}
 		text += fmt.Sprintf("printf '%c'; export CURL_HOME=%q; %s\n", mark, filepath.Join(w.scratch, curlrc), strict)
+		here := addresses.Replace(step.script)
 		if !step.terminal {
-			text += step.script
+			text += here
 			continue
 		}
-		patient := strings.ReplaceAll(step.script, documentedRedis, "'"+documentedRedis+"?"+redistest.Patience+"'")
-		script := mustWrite(t, filepath.Join(w.scratch, fmt.Sprintf("terminal%d.sh", i)), patient, 0o600)
+		script := mustWrite(t, filepath.Join(w.scratch, fmt.Sprintf("terminal%d.sh", i)), here, 0o600)
 		text += fmt.Sprintf(terminal, script, w.terminalOf(i), testenv.Deadline/(100*time.Millisecond))
 	}
 	return text + fmt.Sprintf("printf '%c'\n", mark)
@@ -214,74 +219,19 @@ func indent(text string) string {
 	return "\t" + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n\t")
 }
 
-// A document that prints this finds an empty PostgreSQL server at that address.
-const documentedPostgres = "postgres://animalstore@127.0.0.1/"
-
-// usualPostgres is the address of that server.
-const usualPostgres = "127.0.0.1:5432"
-
-// bridge is set when this program runs as a forwarder between two networks: a session
-// has its own network namespace but shares the file system.
-const bridge = "ANIMALSTORE_E2E_BRIDGE"
-
-func init() {
-	socket := os.Getenv(bridge)
-	if socket == "" {
-		return
-	}
-	l, err := net.Listen("tcp", usualPostgres)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	forward(l, "unix", socket)
-}
-
-// providePostgres starts a server and returns the script that a session must run first
-// to make it available at the usual address.
-func providePostgres(t *testing.T) (script string) {
+// startDocumentedPostgres starts a server and returns the URL of an empty database there.
+func startDocumentedPostgres(t *testing.T) string {
 	t.Helper()
 	server := pgtest.Start(t)
 	server.MustExec(t, "postgres", "CREATE DATABASE animalstore")
-	dir, err := os.MkdirTemp("", "animalstore-") // t.TempDir may be too long for a socket
+	conn, err := pgx.Connect(t.Context(), server.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "postgres")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
+	defer conn.Close(t.Context())
+	var dir, port string
+	if err := conn.QueryRow(t.Context(), "SELECT current_setting('unix_socket_directories'), current_setting('port')").Scan(&dir, &port); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
-	go forward(l, "tcp", server.Address())
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, port, _ := strings.Cut(usualPostgres, ":")
-	return fmt.Sprintf("%s=%q %q &\nuntil (: >/dev/tcp/%s/%s) 2>/dev/null; do kill -0 $!; sleep 0.05; done\n", bridge, socket, program, host, port)
-}
-
-// forward forwards connections until the listener is closed.
-func forward(l net.Listener, network, address string) {
-	for {
-		from, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer from.Close()
-			to, err := net.Dial(network, address)
-			if err != nil {
-				return
-			}
-			defer to.Close()
-			go func() {
-				io.Copy(to, from)
-				to.Close()
-			}()
-			io.Copy(from, to)
-		}()
-	}
+	return fmt.Sprintf("postgres://animalstore@/animalstore?host=%s&port=%s", dir, port)
 }

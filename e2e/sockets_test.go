@@ -20,7 +20,6 @@ type supervisor struct {
 	addresses []string
 	files     []*os.File
 	database  string
-	args      []string // of the servers
 }
 
 // newSupervisor listens on two ports: for the service, and for metrics and profiles.
@@ -47,15 +46,12 @@ func newSupervisor(t *testing.T) *supervisor {
 func (v *supervisor) start(t *testing.T) *server {
 	t.Helper()
 	// LISTEN_PID has to be the server's own id.
-	cmd := exec.Command("sh", append([]string{"-c", `LISTEN_PID=$$ exec "$@"`, "sh", binary, "serve",
-		"--listen", "127.0.0.1:1", "--ops-listen", "127.0.0.1:1", "--database", "sqlite:" + v.database}, v.args...)...)
+	cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$@"`, "sh", binary, "serve",
+		"--listen", "127.0.0.1:1", "--ops-listen", "127.0.0.1:1", "--database", "sqlite:"+v.database)
 	cmd.Dir, cmd.ExtraFiles = filepath.Dir(v.database), v.files
 	cmd.Env = append(cleanEnv(), "LISTEN_FDS=2", "LISTEN_FDNAMES=animalstore.socket:ops")
 	s := startProcess(t, cmd)
 	s.database, s.url = v.database, "http://"+v.addresses[0]
-	if len(v.args) > 0 {
-		s.url = "https://" + v.addresses[0]
-	}
 	return s
 }
 
@@ -64,18 +60,7 @@ func (v *supervisor) start(t *testing.T) *server {
 // idle, so there is no exception for requests on one that is being closed.
 func TestSocketActivation_Slow(t *testing.T) {
 	t.Parallel()
-	certFile, keyFile, _ := selfSigned(t)
-	for name, args := range map[string][]string{"plain": nil, "TLS": {"--tls-cert", certFile, "--tls-key", keyFile}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			testRestarts(t, args)
-		})
-	}
-}
-
-func testRestarts(t *testing.T, args []string) {
 	v := newSupervisor(t)
-	v.args = args
 	key := adminKey(t, v.database)
 	s := v.start(t)
 	const clients = 16

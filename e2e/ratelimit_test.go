@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"animalstore/internal/db/postgres/pgtest"
-	"animalstore/internal/ratelimit/redistest"
 	"animalstore/internal/testenv"
 )
 
@@ -66,39 +64,4 @@ func TestLimitsSurvive_Slow(t *testing.T) {
 	command(t, s.database, "unban", id)
 	c := newClient(t, s, key)
 	testenv.Eventually(t, "the ban is lifted", func() bool { return !strings.Contains(c.get(t, "/v1/pets").body, "key_banned") })
-}
-
-// TestRedis_Slow: instances share bans through Redis. Without it, no ban is lifted, no request
-// fails, and all are ready.
-func TestRedis_Slow(t *testing.T) {
-	t.Parallel()
-	redis := redistest.Start(t)
-	database := pgtest.Shared(t).NewDatabase(t, "")
-	instances := startInstances(t, 2, database, withOps(), withArgs("--redis", redis.URL()))
-	rude := newKey(t, database, "--name", "rude", "--plan", "enterprise", "--per-minute", "1", "--per-day", "1000")
-	polite := adminKey(t, database)
-	end := newClient(t, instances[0].server, rude).provokeBan(t)
-	check := func(when string) {
-		t.Helper()
-		for _, in := range instances {
-			wantBanned(t, when, in.server, rude, end)
-			wantStatus(t, newClient(t, in.server, polite).get(t, "/v1/pets"), 200, "")
-			wantStatus(t, newClient(t, in.server, "").get(t, "/readyz"), 200, "")
-		}
-	}
-	awaitShared := func() {
-		t.Helper()
-		for _, in := range instances {
-			const decisions = "animalstore_limit_shared_decisions_total"
-			before, c := in.metric(decisions), newClient(t, in.server, polite)
-			testenv.Eventually(t, "an instance asks Redis", func() bool { return c.get(t, "/v1/pets").status == 200 && in.metric(decisions) > before })
-		}
-	}
-	awaitShared()
-	check("with Redis")
-	redis.Kill()
-	check("without Redis")
-	redis.Restart() // empty
-	awaitShared()
-	check("with an empty Redis")
 }

@@ -89,28 +89,6 @@ func TestRatiosAreOfRounds(t *testing.T) {
 	}
 }
 
-func TestSpread(t *testing.T) {
-	for _, c := range []struct {
-		values []float64
-		want   string
-	}{
-		{[]float64{0.9154}, "0.915"},
-		{[]float64{1.234, 0.5, 99.96}, "1.23 (0.500–100.0)"},
-	} {
-		if got := spread(c.values); got != c.want {
-			t.Errorf("spread(%v): got %q, want %q", c.values, got, c.want)
-		}
-	}
-}
-
-func TestGrouped(t *testing.T) {
-	for n, want := range map[int]string{7: "7", 999: "999", 1000: "1,000", 5_000_000: "5,000,000", 123456: "123,456"} {
-		if got := grouped(n); got != want {
-			t.Errorf("grouped(%d): got %q, want %q", n, got, want)
-		}
-	}
-}
-
 func TestParseStat(t *testing.T) {
 	got := parseStat("42 (a) b) S 7 42 42 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 123 456 78")
 	if want := (procStat{7, 1240 * time.Millisecond}); got != want {

@@ -181,6 +181,9 @@ func (b *bench) race(w workload, servers ...*server) []result {
 		if round == 0 { // not counted: caches and heaps settle
 			length = b.warmup
 		}
+		if length == 0 {
+			continue
+		}
 		if round%2 == 1 {
 			order = rand.Perm(len(servers))
 		} else {

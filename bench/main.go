@@ -38,7 +38,7 @@ type options struct {
 	pets      int
 	rounds    int
 	burst     time.Duration
-	warmup    time.Duration // a first burst that isn't counted
+	warmup    time.Duration // a first burst that isn't counted, unless it is 0
 	dir       string
 	strict    bool
 	workloads []string // for quick and peers, including the other parts of a run

@@ -93,7 +93,7 @@ func tiny(t *testing.T, dir string, args []string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.few, o.many, o.divisor, o.burst, o.warmup = 10_000, 11_000, 100, 30*time.Millisecond, 10*time.Millisecond
+	o.few, o.many, o.divisor, o.burst, o.warmup = 10_000, 11_000, 100, 30*time.Millisecond, 0
 	b := &bench{options: o, ctx: t.Context(), command: name}
 	t.Cleanup(b.close)
 	return b

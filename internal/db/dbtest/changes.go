@@ -1,7 +1,6 @@
 package dbtest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,30 +44,6 @@ func wantPet(t *testing.T, d db.DB, want animalstore.Pet) {
 			t.Errorf("Pets(%+v) = %+v, want %+v", q, page, want)
 		}
 	}
-}
-
-// refusedChange: nothing of a refused change is stored, not even a new category.
-func refusedChange(t *testing.T, d db.DB) {
-	pet := fill(t, d, 1)[0]
-	refuse := errors.New("refused")
-	_, err := d.UpdatePet(t.Context(), pet.ID, func(p *animalstore.Pet, _ bool) error {
-		p.Name, p.CategoryID, p.Status = "never", 77, animalstore.PetSold
-		return refuse
-	})
-	if !errors.Is(err, refuse) {
-		t.Errorf("UpdatePet: %v, want change's error", err)
-	}
-	if err := d.DeletePet(t.Context(), pet.ID, func(p *animalstore.Pet, _ bool) error {
-		if *p != pet {
-			t.Errorf("check saw %+v, want %+v", *p, pet)
-		}
-		return refuse
-	}); !errors.Is(err, refuse) {
-		t.Errorf("DeletePet: %v, want check's error", err)
-	}
-	wantPet(t, d, pet)
-	_, err = d.Category(t.Context(), 77)
-	wantNotFound(t, err)
 }
 
 // changesAtOnce: many callers append to the same name. No change may be lost.

@@ -150,8 +150,8 @@ func keyChangesHaveEvents(t *testing.T, d db.DB) {
 	update("revocation", "key.revoked", func(k *animalstore.Key) { k.Revoke(noon) })
 }
 
-// noChangeNoEvent: a write that changes nothing, is refused or is replayed adds no
-// event.
+// noChangeNoEvent: a write that changes nothing, is refused or is replayed stores nothing and
+// adds no event.
 func noChangeNoEvent(t *testing.T, d db.DB) {
 	pet := mustCreateWith(t, d, rex, retryOf("a", "a"), false)
 	other := mustCreatePet(t, d, rex)
@@ -163,7 +163,10 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 	}
 	log := &eventLog{d: d}
 	log.next(t)
-	refuse := func(*animalstore.Pet, bool) error { return errNotNow }
+	refuse := func(p *animalstore.Pet, _ bool) error {
+		p.Name, p.CategoryID, p.Status = "never", 77, animalstore.PetSold
+		return errNotNow
+	}
 	ctx := t.Context()
 	for doing, write := range map[string]func() error{
 		"replayed pet":    func() error { mustCreateWith(t, d, rex, retryOf("a", "a"), true); return nil },
@@ -181,6 +184,10 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 			return err
 		},
 		"unchanged category": func() error { mustPutCategory(t, d, animalstore.Category{ID: 9, Name: "same"}); return nil },
+		"refused move": func() error {
+			_, err := d.UpdateOrder(ctx, order.ID, func(o *animalstore.Order) error { o.Status = animalstore.OrderApproved; return errNotNow })
+			return err
+		},
 		"refused category": func() error {
 			_, err := d.PutCategory(ctx, animalstore.Category{ID: 10, Name: "never"}, func(*animalstore.Category) error { return errNotNow })
 			return err
@@ -210,6 +217,9 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 		}
 		log.want(t, doing, []string{})
 	}
+	wantPet(t, d, pet)
+	wantOrder(t, d, order)
+	wantCategories(t, d, animalstore.Category{ID: 1}, animalstore.Category{ID: 9, Name: "same"})
 }
 
 func eventsHaveActors(t *testing.T, d db.DB) {

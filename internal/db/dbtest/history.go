@@ -198,7 +198,10 @@ func runOperation(ctx context.Context, d db.DB, op operation) (got outcome, err 
 			return nil
 		})
 	case deletePet:
-		err = d.DeletePet(ctx, o.ID, (*animalstore.Pet).CheckRemovable)
+		err = d.DeletePet(ctx, o.ID, func(p *animalstore.Pet, ordered bool) error {
+			got.Pet = *p
+			return p.CheckRemovable(ordered)
+		})
 	case listPets:
 		got.Pets, err = d.Pets(ctx, o.Query)
 	case countPets:
@@ -214,7 +217,12 @@ func runOperation(ctx context.Context, d db.DB, op operation) (got outcome, err 
 	case getCategory:
 		got.Category, err = d.Category(ctx, o.ID)
 	case putCategory:
-		got.Created, err = d.PutCategory(ctx, o.Category, func(*animalstore.Category) error { return nil })
+		got.Created, err = d.PutCategory(ctx, o.Category, func(before *animalstore.Category) error {
+			if before != nil {
+				got.Category = *before
+			}
+			return nil
+		})
 	case listCategories:
 		got.Categories, err = d.Categories(ctx, o.Query)
 	}
@@ -266,7 +274,8 @@ func (p *pool) operation(draw func(n int) int) operation {
 	at := animalstore.AtMilli(1e12 + p.at)
 	pet, order := recent(draw, p.pets), recent(draw, p.orders)
 	name, category := fmt.Sprint(p.at, oneOf(draw, oddNames...)), oneOf(draw, someCategories...)
-	switch draw(23) {
+	limit := oneOf(draw, 1, 2, 3, 5, 101)
+	switch draw(25) {
 	case 0, 1:
 		return createPet{animalstore.NewPet{Name: name, CategoryID: category, Status: oneOf[animalstore.PetStatus](draw, "", "available", "available", "pending", "sold")}}
 	case 2:
@@ -286,22 +295,22 @@ func (p *pool) operation(draw func(n int) int) operation {
 	case 11, 12, 13:
 		return moveOrder{order, oneOf(draw, animalstore.OrderStatuses...), at}
 	case 14, 15, 21:
-		q := db.PetQuery{Limit: 1 + draw(5), Status: oneOf(draw, append(animalstore.PetStatuses, "", "", "")...)}
+		q := db.PetQuery{Limit: limit, Status: oneOf(draw, append(animalstore.PetStatuses, "", "", "")...)}
 		if draw(3) == 0 {
 			q.CategoryID = &category
 		}
 		if draw(2) == 0 {
-			q.Before = pet
+			q.Before = oneOf(draw, pet, pet+1, 1, math.MaxInt64)
 		}
 		if draw(4) == 0 {
-			q.IDs = []int64{pet, recent(draw, p.pets)}[draw(2):]
+			q.IDs = []int64{math.MaxInt64, math.MinInt64, -1, 0, pet, recent(draw, p.pets), pet}[oneOf(draw, 0, 4, 6, 6):]
 		}
 		return listPets{q}
-	case 16:
+	case 16, 22, 23:
 		first := draw(len(animalstore.OrderStatuses))
-		q := db.OrderQuery{Limit: 1 + draw(5), Oldest: draw(2) == 0, Statuses: animalstore.OrderStatuses[first:][:draw(5-first)]}
+		q := db.OrderQuery{Limit: limit, Oldest: draw(2) == 0, Statuses: animalstore.OrderStatuses[first:][:draw(5-first)]}
 		if draw(2) == 0 {
-			q.After = order
+			q.After = oneOf(draw, order, order+1, 1, math.MaxInt64)
 		}
 		if draw(3) == 0 {
 			q.PetID = pet
@@ -321,9 +330,9 @@ func (p *pool) operation(draw func(n int) int) operation {
 		return countPets{&category}
 	}
 	if draw(2) == 0 {
-		return listCategories{db.CategoryQuery{After: &category, Limit: 1 + draw(4)}}
+		return listCategories{db.CategoryQuery{After: new(oneOf(draw, category, 3, -100)), Limit: limit}}
 	}
-	return listCategories{db.CategoryQuery{Limit: 1 + draw(4)}}
+	return listCategories{db.CategoryQuery{Limit: limit}}
 }
 
 func oneOf[T any](draw func(int) int, all ...T) T { return all[draw(len(all))] }

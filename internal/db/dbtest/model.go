@@ -34,7 +34,7 @@ func (s *store) equal(o *store) bool {
 	return maps.Equal(s.pets, o.pets) && maps.Equal(s.orders, o.orders) && maps.Equal(s.categories, o.categories) && maps.Equal(s.petIDs, o.petIDs)
 }
 
-// outcome is what a caller gets. Fields that don't apply are zero.
+// outcome is what a caller gets, or what its check sees. Fields that don't apply are zero.
 type outcome struct {
 	Code       animalstore.Code // "": it worked
 	Pet        animalstore.Pet
@@ -143,14 +143,15 @@ func (o changePet) expect(s *store, _ outcome) outcome {
 }
 
 func (o deletePet) expect(s *store, _ outcome) outcome {
-	if _, ok := s.pets[o.ID]; !ok {
+	pet, ok := s.pets[o.ID]
+	if !ok {
 		return refused(notFound)
 	}
 	if s.ordered(o.ID) {
 		return refused("invalid_transition")
 	}
 	delete(s.pets, o.ID)
-	return outcome{}
+	return outcome{Pet: pet}
 }
 
 func (o listPets) expect(s *store, _ outcome) outcome {
@@ -244,9 +245,13 @@ func (o getCategory) expect(s *store, _ outcome) outcome {
 }
 
 func (o putCategory) expect(s *store, _ outcome) outcome {
-	_, ok := s.categories[o.Category.ID]
+	var seen animalstore.Category
+	name, ok := s.categories[o.Category.ID]
+	if ok {
+		seen = animalstore.Category{ID: o.Category.ID, Name: name}
+	}
 	s.categories[o.Category.ID] = o.Category.Name
-	return outcome{Created: !ok}
+	return outcome{Created: !ok, Category: seen}
 }
 
 func (o listCategories) expect(s *store, _ outcome) outcome {

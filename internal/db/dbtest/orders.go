@@ -1,10 +1,7 @@
 package dbtest
 
 import (
-	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -76,34 +73,6 @@ func orderInStatus(t *testing.T, d db.DB, status animalstore.OrderStatus) (anima
 	return pet, order
 }
 
-func refusedMove(t *testing.T, d db.DB) {
-	pet, order := orderInStatus(t, d, animalstore.OrderApproved)
-	refuse := errors.New("refused")
-	_, err := d.UpdateOrder(t.Context(), order.ID, func(o *animalstore.Order) error {
-		o.Status, o.UpdatedAt = animalstore.OrderDelivered, later
-		return refuse
-	})
-	if !errors.Is(err, refuse) {
-		t.Errorf("UpdateOrder: %v, want change's error", err)
-	}
-	wantOrder(t, d, order)
-	wantPet(t, d, pet)
-}
-
-func orderOutlivesPet(t *testing.T, d db.DB) {
-	for _, status := range []animalstore.OrderStatus{animalstore.OrderDelivered, animalstore.OrderCancelled} {
-		pet, order := orderInStatus(t, d, status)
-		mustDeletePet(t, d, pet.ID)
-		wantOrder(t, d, order)
-		if got := mustListOrders(t, d, db.OrderQuery{PetID: pet.ID, Limit: 10}); !slices.Equal(got, []animalstore.Order{order}) {
-			t.Errorf("got orders %+v of the removed pet, want %+v alone", got, order)
-		}
-		if _, err := d.UpdateOrder(t.Context(), order.ID, func(o *animalstore.Order) error { return o.Move(animalstore.OrderApproved, later) }); err == nil {
-			t.Errorf("a %s order was approved", status)
-		}
-	}
-}
-
 // oneOrderWins: however many callers order a pet at once, one succeeds.
 func oneOrderWins(t *testing.T, d db.DB) {
 	for round := range testenv.Count(5, 1000) {
@@ -128,52 +97,6 @@ func oneOrderWins(t *testing.T, d db.DB) {
 		}
 		pet.Status = animalstore.PetPending
 		wantPet(t, d, pet)
-	}
-}
-
-func orderListsSelect(t *testing.T, d db.DB) {
-	if got := mustListOrders(t, d, db.OrderQuery{Limit: 20}); got == nil || len(got) != 0 {
-		t.Errorf("got orders %#v of an empty store, want an empty list, not nil", got)
-	}
-	var pets []animalstore.Pet
-	for i := range 4 {
-		pets = append(pets, mustCreatePet(t, d, animalstore.NewPet{Name: fmt.Sprint(i), CategoryID: 1}))
-	}
-	var all []animalstore.Order // newest first
-	for i := range 40 {
-		pet := pets[i%3] // the fourth has no orders
-		reference := []animalstore.OptionalText{"", "A 1", "a 1", "A 1 "}[i%4]
-		order, _, err := d.PlaceOrder(t.Context(), animalstore.NewOrder{PetID: pet.ID, Reference: reference}, noon, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i >= 37 {
-			if i == 38 {
-				order = mustMoveOrder(t, d, order.ID, animalstore.OrderApproved)
-			}
-			all = slices.Insert(all, 0, order)
-			continue // leave it open
-		}
-		order = mustMoveOrder(t, d, order.ID, animalstore.OrderCancelled)
-		all = slices.Insert(all, 0, order)
-	}
-	positions := []int64{0, 1, all[len(all)-1].ID, all[20].ID, all[0].ID, all[0].ID + 1, math.MaxInt64}
-	some := [][]animalstore.OrderStatus{nil, {"delivered"}, {"cancelled"}, {"approved", "placed"}, {"cancelled", "delivered", "placed"}, animalstore.OrderStatuses}
-	for _, statuses := range some {
-		for _, pet := range []int64{0, pets[0].ID, pets[3].ID} {
-			for _, reference := range []animalstore.OptionalText{"", "A 1", "nobody's"} {
-				for _, position := range positions {
-					for _, oldest := range []bool{false, true} {
-						for _, limit := range []int{5, 101} {
-							q := db.OrderQuery{Statuses: statuses, PetID: pet, Reference: reference, Oldest: oldest, After: position, Limit: limit}
-							if got, want := mustListOrders(t, d, q), selectedOrders(all, q); !slices.Equal(got, want) {
-								t.Errorf("Orders(%+v)\ngot  %+v\nwant %+v", q, got, want)
-							}
-						}
-					}
-				}
-			}
-		}
 	}
 }
 

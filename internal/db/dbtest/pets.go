@@ -2,37 +2,12 @@ package dbtest
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 	"testing"
 
 	"animalstore"
 	"animalstore/internal/db"
 )
-
-func listSelects(t *testing.T, d db.DB) {
-	if got := mustList(t, d, db.PetQuery{Limit: 10}); len(got) != 0 {
-		t.Errorf("an empty store lists %+v", got)
-	}
-	all := fill(t, d, 60)
-	befores := []int64{0, 1, all[len(all)-1].ID, all[len(all)/2].ID, all[0].ID, all[0].ID + 1, math.MaxInt64}
-	some := []int64{all[40].ID, all[3].ID, all[3].ID, all[59].ID, all[17].ID, all[18].ID, all[19].ID, math.MaxInt64, math.MinInt64, 0, -1}
-	for _, status := range append([]animalstore.PetStatus{""}, animalstore.PetStatuses...) {
-		for _, category := range []*int64{nil, new(int64(0)), new(int64(3)), new(int64(math.MaxInt64))} {
-			for _, ids := range [][]int64{nil, some, some[:1], some[7:8]} {
-				for _, before := range befores {
-					for _, limit := range []int{2, 101} {
-						q := db.PetQuery{IDs: ids, CategoryID: category, Status: status, Before: before, Limit: limit}
-						if got, want := mustList(t, d, q), selected(all, q); !slices.Equal(got, want) {
-							t.Errorf("Pets(%+v)\ngot  %+v\nwant %+v", q, got, want)
-						}
-					}
-				}
-			}
-		}
-	}
-}
 
 // listIsOneState: a list shows one state of the store, even if its pets change
 // meanwhile.

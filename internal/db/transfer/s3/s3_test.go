@@ -178,31 +178,6 @@ func TestFailures_Slow(t *testing.T) {
 	}
 }
 
-// TestUnreachable: the message has the host, and not the long URL of the request.
-func TestUnreachable(t *testing.T) {
-	b, err := New(Address{Bucket: s3test.Bucket}, Config{Endpoint: "http://127.0.0.1:1", AccessKey: "k", SecretKey: "s"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.List(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "127.0.0.1:1: ") || strings.Contains(err.Error(), "?") {
-		t.Errorf("got %v, want an error with the host only", err)
-	}
-}
-
-// TestRefusal: the error ends like others, without the full stop of the service's message, so
-// that a sentence can follow it.
-func TestRefusal(t *testing.T) {
-	s := s3test.Start(t)
-	s.Fail = func(w http.ResponseWriter, _ *http.Request) bool {
-		s3test.Respond(w, http.StatusForbidden, "AccessDenied")
-		return true
-	}
-	_, err := openBucket(t, s, "shop").List(t.Context())
-	if err == nil || !strings.HasSuffix(err.Error(), " responded 403 AccessDenied: Of the stand-in") {
-		t.Errorf("got %v, want the code and the message", err)
-	}
-}
-
 // TestDownloadFails_Slow: a download that is cut or stalls in the middle ends with an error.
 func TestDownloadFails_Slow(t *testing.T) {
 	for name, stall := range map[string]bool{"is cut": false, "stalls": true} {

@@ -183,26 +183,6 @@ func TestStagedGone(t *testing.T) {
 	})
 }
 
-// TestStageFails: a backup that can't be made is tried again like a failed upload.
-func TestStageFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		b := testScheduler(t, Schedule{To: newRemote()})
-		var after []time.Duration
-		b.uploads.stage = func(context.Context, string, time.Time) (Staged, error) {
-			after = append(after, time.Since(began)/time.Minute)
-			return Staged{}, errors.New("the disk is full")
-		}
-		stop := runScheduler(b)
-		defer stop()
-		time.Sleep(150 * time.Minute)
-		synctest.Wait()
-		if want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123}; !slices.Equal(after, want) || b.Remote().Failures != 8 || !b.Remote().Failing {
-			t.Errorf("got attempts after %d minutes and %+v, want %d", after, *b.Remote(), want)
-		}
-	})
-}
-
 // TestUploadsOfDirectory: with a directory, its newest backup is uploaded. An upload that
 // hangs doesn't delay the next backup there, and shutting down doesn't wait for it.
 func TestUploadsOfDirectory(t *testing.T) {

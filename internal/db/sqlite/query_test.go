@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,31 +11,6 @@ import (
 
 	"zombiezen.com/go/sqlite"
 )
-
-func TestReopenKeepsData(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	d := mustOpen(t, path, Options{Serve: true})
-	pet, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex", CategoryID: 1, Status: animalstore.PetSold}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Close()
-	// Ids are never reused, not even when the pet is deleted.
-	script(t, path, "DELETE FROM pets")
-	d = mustOpen(t, path, Options{Serve: true})
-	second, _, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "Max", CategoryID: 2}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if second.ID <= pet.ID {
-		t.Errorf("id %d was assigned after id %d", second.ID, pet.ID)
-	}
-	d.Close()
-	d = mustOpen(t, path, Options{Serve: true})
-	if got, err := d.Pet(t.Context(), second.ID); err != nil || got != second {
-		t.Errorf("after reopening: %+v, %v, want %+v", got, err, second)
-	}
-}
 
 // plan returns how a query reads its tables, and whether it sorts.
 func plan(t *testing.T, d *DB, query string) (steps []string) {

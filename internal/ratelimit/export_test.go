@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-	"unsafe"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -36,19 +35,6 @@ func (r *Redis) Sibling(store SharedStore, now func() time.Time, clock func() in
 
 // StartFallback starts the fallback as a failed call does.
 func (r *Redis) StartFallback() { r.startFallback(errLate) }
-
-// SetClockBack changes when the last fallback ended, as if the machine's clock had been set
-// back since. A time with a monotonic reading begins with 33 bits of seconds by the clock
-// and 30 bits of nanoseconds.
-func (r *Redis) SetClockBack(t testing.TB, by time.Duration) {
-	t.Helper()
-	returned := *r.returned.Load()
-	*(*uint64)(unsafe.Pointer(&returned)) += uint64(by.Seconds()) << 30
-	if got := returned.Round(0).Sub(r.returned.Load().Round(0)); got != by {
-		t.Fatalf("the clock was set back by %v, want %v", got, by)
-	}
-	r.returned.Store(&returned)
-}
 
 // Save writes all changes to the store now.
 func (r *Redis) Save(ctx context.Context) error { return r.local.Save(ctx) }

@@ -215,28 +215,6 @@ func TestReplyAfterFallback_Slow(t *testing.T) {
 	late.Wait()
 }
 
-// TestClockSetBackAfterOutage_Slow: Redis still decides requests alone after the clock was set
-// back to before the end of an outage. Decided by the server as well, each would be charged
-// twice.
-func TestClockSetBackAfterOutage_Slow(t *testing.T) {
-	t.Parallel()
-	proxy := redistest.NewProxy(t, redistest.Start(t))
-	f := newFleet(t, proxy.URL(), 0)
-	in, key := f.servers[0], enterprise(1, 100, 100)
-	proxy.Cut()
-	in.take(key)
-	proxy.Restore()
-	f.shared()
-	in.SetClockBack(t, 600*time.Second)
-	before := in.Stats()
-	if d, err := in.take(key); err != nil || !d.Allowed {
-		t.Errorf("got %+v, %v, want it admitted", d, err)
-	}
-	if after := in.Stats(); after.Shared != before.Shared+1 || after.FallbackDecisions != before.FallbackDecisions {
-		t.Errorf("got %+v after %+v, want the request decided by Redis alone", after, before)
-	}
-}
-
 // TestFlushRefundsNothing_Slow: after Redis was emptied, the day has what each server had admitted,
 // although the first one that notices doesn't know the last requests of the others. Redis
 // also forgets the script in the middle of a burst.

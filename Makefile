@@ -8,9 +8,10 @@ FUZZTIME = 1m
 # Everything is compiled with these flags, also what tests build (testenv.BuildFlags), so
 # SQLite, which takes a minute, is compiled once. The race detector needs C, and compiles
 # everything once more. The commit is stamped below; Go's own VCS stamp would only make the
-# build depend on who owns the checkout.
+# build depend on who owns the checkout. The compiler collects its garbage less often, which
+# saves it a seventh of its CPU time for a third more memory.
 export CGO_ENABLED := 0
-export GOFLAGS := $(GOFLAGS) -trimpath -buildvcs=false
+export GOFLAGS := $(GOFLAGS) -trimpath -buildvcs=false '-toolexec=env GOGC=400'
 
 # The packages whose goroutines share memory.
 RACE = $(addprefix ./internal/,api assistant certs console db/sqlite db/transfer events fair http1 \
@@ -61,7 +62,7 @@ lint: need-go ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if 
 	@files=$$(gofmt -l .) || exit 1; \
 	if [ -n "$$files" ]; then echo "not formatted, run gofmt -w on:"; echo "$$files"; exit 1; fi
 	go vet ./...
-	go run -modfile=tools/go.mod honnef.co/go/tools/cmd/staticcheck ./...
+	GOGC=400 go run -modfile=tools/go.mod honnef.co/go/tools/cmd/staticcheck ./...
 	go mod tidy -diff
 	@if command -v shellcheck >/dev/null; then shellcheck .ci/run scripts/* clients/typescript/build interop/*/run packaging/linux/animalstore-admin packaging/linux/p*; fi
 

@@ -64,11 +64,11 @@ var pythonBuild = sync.OnceValues(func() (p pythonPackage, err error) {
 		return p, fmt.Errorf("got wheels %v, %w, want one", wheels, err)
 	}
 	venv := filepath.Join(workDir, "venv")
-	if err := runIn(workDir, "python3", "-m", "venv", venv); err != nil {
+	if err := runIn(workDir, "python3", "-m", "venv", "--without-pip", venv); err != nil {
 		return p, err
 	}
 	p.installed = filepath.Join(venv, "bin", "python")
-	return p, runIn(pythonDir, p.installed, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", "requirements.txt", wheels[0])
+	return p, runIn(pythonDir, p.python, "-m", "pip", "--python", p.installed, "install", "--quiet", "--disable-pip-version-check", "--constraint", "requirements.txt", wheels[0])
 })
 
 // TestPythonGenerated_Slow: the committed files are what the generator writes.

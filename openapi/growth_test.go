@@ -9,27 +9,21 @@ import (
 	"testing"
 )
 
-// TestDocumentCanGrow: generated clients accept fields and codes that are added later.
-// make interop runs the generators.
+// TestDocumentCanGrow: generated clients accept fields and codes that are added later. An
+// object that can be null is a reference with anyOf: before 7.25, openapi-generator forgets
+// that a schema in the field itself allows null. make interop runs the generators.
 func TestDocumentCanGrow(t *testing.T) {
 	for path, value := range objects("", today()) {
 		if value["additionalProperties"] != nil {
 			t.Errorf("%s: got additionalProperties, want an object that may gain fields", path)
 		}
+		if types, _ := value["type"].([]any); slices.Contains(types, any("object")) && slices.Contains(types, any("null")) {
+			t.Errorf("%s: got an object that can be null, want anyOf of a reference and null", path)
+		}
 	}
 	codes := at(today(), "components", "schemas", "ErrorCode")
 	if codes["enum"] != nil || codes["const"] != nil || codes["x-extensible-enum"] == nil {
 		t.Error("got a closed list of codes, want x-extensible-enum")
-	}
-}
-
-// TestNullableObjects: an object that can be null is a reference with anyOf. Before 7.25,
-// openapi-generator forgets that a schema in the field itself allows null.
-func TestNullableObjects(t *testing.T) {
-	for path, value := range objects("", today()) {
-		if types, _ := value["type"].([]any); slices.Contains(types, any("object")) && slices.Contains(types, any("null")) {
-			t.Errorf("%s: got an object that can be null, want anyOf of a reference and null", path)
-		}
 	}
 }
 

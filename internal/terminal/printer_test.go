@@ -64,35 +64,23 @@ func TestListStreams(t *testing.T) {
 	}
 }
 
-// TestListFails: the entries before an error are printed, and a JSON array is left
-// open, so that a partial list isn't mistaken for the whole.
-func TestListFails(t *testing.T) {
+// TestListEnds: the entries before an error are printed, and a JSON array is left open, so
+// that a partial list isn't mistaken for the whole. An empty list is complete.
+func TestListEnds(t *testing.T) {
 	failed := errors.New("failed")
 	for name, p := range printers {
-		var out bytes.Buffer
-		p.Out = &out
-		if err := PrintList(&p, listPets(3, failed), petColumns); !errors.Is(err, failed) {
-			t.Errorf("%s: got the error %v, want %v", name, err, failed)
-		}
-		if got := strings.Count(out.String(), "Rex"); got != 3 {
-			t.Errorf("%s: got %d pets, want the 3 before the error:\n%s", name, got, out.String())
-		}
-		if p.JSON && json.Valid(out.Bytes()) {
-			t.Errorf("%s: got valid JSON, want an array that is left open:\n%s", name, out.String())
-		}
-	}
-}
-
-func TestEmptyList(t *testing.T) {
-	for name, p := range printers {
-		var out bytes.Buffer
-		p.Out = &out
-		want := ""
-		if p.JSON {
-			want = "[]\n"
-		}
-		if err := PrintList(&p, listPets(0, nil), petColumns); err != nil || out.String() != want {
-			t.Errorf("%s: got %q (%v), want %q", name, out.String(), err, want)
+		for n, end := range map[int]error{0: nil, 3: failed} {
+			var out bytes.Buffer
+			p.Out = &out
+			if err := PrintList(&p, listPets(n, end), petColumns); !errors.Is(err, end) {
+				t.Errorf("%s: got the error %v, want %v", name, err, end)
+			}
+			if got := strings.Count(out.String(), "Rex"); got != n {
+				t.Errorf("%s: got %d pets, want %d:\n%s", name, got, n, out.String())
+			}
+			if whole := json.Valid(out.Bytes()); p.JSON && whole != (end == nil) || n == 0 && !p.JSON && out.Len() > 0 {
+				t.Errorf("%s: got %q after the error %v", name, out.String(), end)
+			}
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package animalstore
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -32,14 +31,6 @@ func TestParsePermissions(t *testing.T) {
 				t.Errorf("got %v, %v, want %s", got, err, test.text)
 			}
 		})
-	}
-}
-
-func TestPermissionsJSON(t *testing.T) {
-	for set, want := range map[Permissions]string{0: `[]`, Admin: `["admin"]`, Write | Read: `["read","write"]`} {
-		if got, err := json.Marshal(set); err != nil || string(got) != want {
-			t.Errorf("got %s (%v), want %s", got, err, want)
-		}
 	}
 }
 

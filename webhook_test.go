@@ -1,7 +1,6 @@
 package animalstore
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -70,18 +69,6 @@ func TestNewWebhook(t *testing.T) {
 	}
 	if p, err := NewEventPatterns([]string{"key.banned", "pet.*", "key.banned"}); err != nil || p != "key.banned,pet.*" {
 		t.Errorf("got %q, %v, want no duplicates", p, err)
-	}
-}
-
-func TestEventPatternsJSON(t *testing.T) {
-	const patterns EventPatterns = "order.*,pet.created"
-	encoded, err := json.Marshal(patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var again EventPatterns
-	if err := json.Unmarshal(encoded, &again); err != nil || again != patterns {
-		t.Errorf("got %v, %s from %s", err, again, encoded)
 	}
 }
 

@@ -111,43 +111,12 @@ func TestThief(t *testing.T) {
 	}
 }
 
-// TestSuspension: a key is refused while it is suspended, with the code of the first check
-// that fails.
-func TestSuspension(t *testing.T) {
-	s := start(t).inProcess()
-	const inside, outside = "203.0.113.7:1", "198.51.100.1:1"
-	secret, id := s.with(t, readWrite, func(k *animalstore.NewKey) { k.Networks = "203.0.113.0/24" })
-	change := func(body string) keyBody {
-		t.Helper()
-		defer s.clock.advance(time.Second)
-		return s.asAdmin(t, "PATCH", keyPath(id), body).key(t)
-	}
-	want := func(from string, status int, code animalstore.Code) {
-		t.Helper()
-		s.do(t, call{path: "/v1/pets", key: secret, from: from}).want(t, status, code)
-	}
-	if got := change(`{"suspended":true}`).SuspendedAt; got != noonText {
-		t.Errorf("got suspended at %q, want %s", got, noonText)
-	}
-	want(inside, http.StatusForbidden, animalstore.KeySuspended)
-	want(outside, http.StatusForbidden, animalstore.KeySuspended)
-	if got := change(`{"suspended":false}`).SuspendedAt; got != "" {
-		t.Errorf("resumed: got suspended at %q, want null", got)
-	}
-	want(inside, http.StatusOK, "")
-	want(outside, http.StatusForbidden, animalstore.AddressNotAllowed)
-	change(`{"suspended":true}`)
-	s.revoke(t, id)
-	s.clock.advance(time.Second)
-	want(inside, http.StatusUnauthorized, animalstore.InvalidAPIKey)
-}
-
 // TestWouldLockOut: an admin key can neither suspend itself nor exclude the address it is used
 // from, which others can do to it.
 func TestWouldLockOut(t *testing.T) {
 	s := start(t).inProcess()
 	const here = "203.0.113.7:1"
-	secret, id := s.adminKey(t)
+	secret, id := s.with(t, everything, nil)
 	own := func(body string) response {
 		t.Helper()
 		c := patch(keyPath(id), body)

@@ -100,7 +100,7 @@ func TestTagsAreOfBytes(t *testing.T) {
 	same("a moved order", s.do(t, patch(orderPath(1), `{"status":"cancelled"}`)), orderPath(1))
 	same("PUT", s.do(t, put("/v1/categories/7", `{"name":"cats"}`)), "/v1/categories/7")
 	_, key := s.makeKey(t, keys.Mint(s.env))
-	same("a changed key", s.asAdmin(t, "PATCH", keyPath(key), `{"name":"Büro 🦊","plan":"pro"}`), keyPath(key))
+	same("a changed key", s.asAdmin(t, "PATCH", keyPath(key), `{"name":"Büro 🦊","plan":"pro","suspended":true}`), keyPath(key))
 	webhook := fmt.Sprint("/v1/webhooks/", s.addWebhook(t).ID)
 	same("a changed webhook", s.asAdmin(t, "PATCH", webhook, `{"state":"paused"}`), webhook)
 	// A change back is the same state.

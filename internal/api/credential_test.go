@@ -80,7 +80,7 @@ func TestRefusalsReadTheSame(t *testing.T) {
 			refused[state.name] = state.make(t, s, everything)
 		}
 	}
-	asks := []string{"unknown", "revoked", "expired", "rotated away, after its grace period", "rotated away without grace"}
+	asks := []string{"unknown", "suspended and revoked", "expired", "rotated away, after its grace period", "rotated away without grace"}
 	for _, path := range []string{"/v1/pets", "/v1/keys", "/v1/nothing"} {
 		var want response
 		for i, name := range append([]string{"unknown"}, slices.Sorted(maps.Keys(refused))...) {

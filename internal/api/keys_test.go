@@ -118,31 +118,6 @@ var badKeyFields = []struct{ name, fields, field string }{
 	{"an expiry that is now", `"expiresAt":"` + noonText + `"`, "expiresAt"},
 }
 
-// TestLastUse: a key shows when it was last used, also by a refused request.
-func TestLastUse(t *testing.T) {
-	s := start(t)
-	secret, id := s.with(t, readWrite, func(k *animalstore.NewKey) { k.Limits = animalstore.Limits{PerMinute: 1, PerDay: 100} })
-	lastUse := func() string {
-		t.Helper()
-		if err := s.server.Save(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return s.asAdmin(t, "GET", keyPath(id), "").key(t).LastUsedAt
-	}
-	if got := lastUse(); got != "" {
-		t.Errorf("before: got %s, want null", got)
-	}
-	for i, want := range []string{noonText, "2026-11-15T12:00:00.500Z"} {
-		if got := s.do(t, call{path: "/v1/pets", key: secret}).status; got != []int{200, 429}[i] {
-			t.Errorf("request %d: got %d", i+1, got)
-		}
-		if got := lastUse(); got != want {
-			t.Errorf("request %d: got %s, want %s", i+1, got, want)
-		}
-		s.clock.advance(500 * time.Millisecond)
-	}
-}
-
 // TestBadKeyFields: they are refused in a new key and in a change, and nothing is stored.
 func TestBadKeyFields(t *testing.T) {
 	s := start(t).inProcess()
@@ -212,19 +187,13 @@ func TestBadGrace(t *testing.T) {
 	s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
 }
 
-// adminKey makes one more key that manages keys.
-func (s *service) adminKey(t testing.TB, change ...func(*animalstore.NewKey)) (secret string, id int64) {
-	t.Helper()
-	return s.makeKey(t, keys.Mint(s.env), append([]func(*animalstore.NewKey){func(k *animalstore.NewKey) { k.Permissions = everything }}, change...)...)
-}
-
 // TestLastAdmin: the only key that manages keys can't be revoked, demoted or suspended, and a
 // suspended key doesn't count as another.
 func TestLastAdmin(t *testing.T) {
 	s := start(t)
 	const adminID = 2 // of the key that start makes
-	s.adminKey(t, func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now()) })
-	_, suspended := s.adminKey(t)
+	s.with(t, everything, func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now()) })
+	_, suspended := s.with(t, everything, nil)
 	s.suspend(t, suspended, true)
 	calls := []call{
 		patch(keyPath(adminID), `{"suspended":true}`), patch(keyPath(adminID), `{"name":"x","permissions":["read"]}`), remove(keyPath(adminID)),
@@ -239,7 +208,7 @@ func TestLastAdmin(t *testing.T) {
 	for _, body := range []string{`{"plan":"free"}`, `{"permissions":["admin"]}`, `{"expiresAt":"2027-01-01T00:00:00Z"}`} {
 		s.asAdmin(t, "PATCH", keyPath(adminID), body).want(t, http.StatusOK, "")
 	}
-	other, _ := s.adminKey(t)
+	other, _ := s.with(t, everything, nil)
 	for _, c := range calls {
 		c.key = other
 		if got := s.do(t, c); got.status >= 300 {

@@ -132,7 +132,7 @@ func TestEveryListHasPages(t *testing.T) {
 	oldest := slices.Clone(orders)
 	slices.Reverse(oldest)
 	keys := []int64{1, 2}
-	_, revoked := s.adminKey(t)
+	_, revoked := s.with(t, everything, nil)
 	if _, err := s.revoke(t, revoked); err != nil {
 		t.Fatal(err)
 	}

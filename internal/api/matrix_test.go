@@ -99,8 +99,9 @@ var keyStates = []keyState{
 		secret, _ := s.with(t, p, func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now()) })
 		return secret
 	}},
-	{"revoked", 401, "invalid_api_key", func(t *testing.T, s *service, p animalstore.Permissions) string {
+	{"suspended and revoked", 401, "invalid_api_key", func(t *testing.T, s *service, p animalstore.Permissions) string {
 		secret, id := s.with(t, p, nil)
+		s.suspend(t, id, true)
 		if _, err := s.revoke(t, id); err != nil {
 			t.Fatal(err)
 		}
@@ -113,6 +114,17 @@ var keyStates = []keyState{
 	{"suspended", 403, "key_suspended", func(t *testing.T, s *service, p animalstore.Permissions) string {
 		secret, id := s.with(t, p, nil)
 		s.suspend(t, id, true)
+		return secret
+	}},
+	{"suspended and used outside its networks", 403, "key_suspended", func(t *testing.T, s *service, p animalstore.Permissions) string {
+		secret, id := s.with(t, p, func(k *animalstore.NewKey) { k.Networks = "203.0.113.0/24" })
+		s.suspend(t, id, true)
+		return secret
+	}},
+	{"resumed", 0, "", func(t *testing.T, s *service, p animalstore.Permissions) string {
+		secret, id := s.with(t, p, nil)
+		s.suspend(t, id, true)
+		s.suspend(t, id, false)
 		return secret
 	}},
 	{"used outside its networks", 403, "address_not_allowed", inNetworks("203.0.113.0/24", "192.0.3.0/24", "2001:db8::/32")},

@@ -243,7 +243,7 @@ func TestStreamEndsWithItsKey(t *testing.T) {
 		{"expired", "PATCH", "", `{}`, 20 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			secret, id := s.adminKey(t, func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now().Add(10 * time.Second)) })
+			secret, id := s.with(t, everything, func(k *animalstore.NewKey) { k.ExpiresAt = animalstore.At(s.clock.Now().Add(10 * time.Second)) })
 			st := s.openStream(t, call{path: "/v1/events?after=latest", key: secret})
 			other := s.openStream(t, call{path: "/v1/events?after=latest&type=pet.*"})
 			answered := s.beginWaiting(t, call{path: s.latest(t, secret, "&wait=30&type=order.*"), key: secret})

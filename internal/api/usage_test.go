@@ -16,7 +16,7 @@ type hour struct {
 }
 
 // TestUsage: usage by hour, newest first, including the request that asks for it. Reading it
-// writes nothing.
+// writes nothing. The last use of a key is shown with it, also if it was refused.
 func TestUsage(t *testing.T) {
 	s := start(t)
 	secret, id := s.with(t, readWrite, func(k *animalstore.NewKey) { k.Limits = animalstore.Limits{PerMinute: 5, PerDay: 1_000} })
@@ -30,9 +30,16 @@ func TestUsage(t *testing.T) {
 	send(7) // of which two are refused
 	s.clock.set(time.Date(2026, 11, 15, 13, 0, 0, 0, time.UTC))
 	send(1) // still the same minute: refused
+	if err := s.server.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.asAdmin(t, "GET", keyPath(id), "").key(t).LastUsedAt; got != "2026-11-15T13:00:00.000Z" {
+		t.Errorf("got last use %q, want that of the refused request", got)
+	}
 	s.clock.set(time.Date(2026, 11, 15, 15, 0, 0, 0, time.UTC))
 	s.do(t, call{path: "/v1/nothing", key: secret}).want(t, http.StatusNotFound, animalstore.RouteNotFound)
 	want := []hour{{"2026-11-15T15:00:00.000Z", 2, 0}, {"2026-11-15T13:00:00.000Z", 0, 1}, {"2026-11-15T12:00:00.000Z", 5, 2}}
+	s.db.called()
 	got := s.do(t, call{path: "/v1/usage", key: secret})
 	if !slices.Equal(read[[]hour](t, got, http.StatusOK), want) {
 		t.Errorf("got %v, want %v", read[[]hour](t, got, http.StatusOK), want)

@@ -68,18 +68,6 @@ func TestKeyEndsDuringACall(t *testing.T) {
 	}
 }
 
-// TestNothingForRefusedKeys: for a key that is banned or over its limit, nothing is rendered
-// that isn't sent.
-func TestNothingForRefusedKeys(t *testing.T) {
-	a := assistant.New("1", slog.New(slog.DiscardHandler))
-	allowed := func(string) bool { t.Error("got a list of tools, want none"); return true }
-	for _, message := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "[]", "{"} {
-		if res := a.Respond(newRequest(), []byte(message), func() bool { return false }, nil, allowed); res != nil {
-			t.Errorf("%s: got a response, want none", message)
-		}
-	}
-}
-
 // TestPanic: a panic in the API fails only the call, although the SDK runs tools in a
 // goroutine of its own.
 func TestPanic(t *testing.T) {

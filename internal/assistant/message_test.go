@@ -35,7 +35,6 @@ func TestRefusedRequests(t *testing.T) {
 	}{
 		{"GET", "GET", "", nil, 405, `"method_not_allowed"`},
 		{"HEAD", "HEAD", "", nil, 405, ""},
-		{"OPTIONS", "OPTIONS", "", nil, 405, `"method_not_allowed"`},
 		{"batch", "POST", " [" + listTools + "]", nil, 400, "batches are not supported"},
 		{"batch of the version that had them", "POST", "[" + listTools + "]", []string{"Mcp-Protocol-Version", "2025-03-26"}, 400, "batches are not supported"},
 		{"no JSON", "POST", "{", nil, 400, `"jsonrpc":"2.0"`},
@@ -47,7 +46,6 @@ func TestRefusedRequests(t *testing.T) {
 		{"no event streams", "POST", listTools, []string{"Accept", "application/json"}, 400, "Accept"},
 		{"too large", "POST", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, nil, 413, `"payload_too_large"`},
 		{"a page of another origin", "POST", listTools, []string{"Origin", "https://evil.example"}, 403, "other origins"},
-		{"a page of no origin", "POST", listTools, []string{"Origin", "null"}, 403, "other origins"},
 		{"a page of another site", "POST", listTools, []string{"Sec-Fetch-Site", "cross-site"}, 403, "other origins"},
 		{"a page of ours", "POST", listTools, []string{"Origin", s.url}, 200, `"find_pets"`},
 		{"another host, as behind a proxy", "POST", listTools, []string{"Host", "pets.example"}, 200, `"find_pets"`},
@@ -94,9 +92,7 @@ func TestMessages(t *testing.T) {
 		name, message string
 		code          int
 	}{
-		{"90,000 members", ping(members(90_000)), notJSON},
 		{"1,001 members", ping(members(997)), notJSON},
-		{"450,000 entries", ping(entries(450_000)), notJSON},
 		{"10,001 entries", ping(entries(10_001)), notJSON},
 		{"a second message", callOf("add_pet", `{"name":"Rex","categoryId":7}`) + ping(""), notJSON},
 		{"duplicate methods", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, notJSON},

@@ -26,7 +26,7 @@ func TestErrorsAtTheirFields(t *testing.T) {
 		{"/console/categories", "/console/categories", "id", "one"},
 		{"/console/categories/1", "/console/categories/1", "name", ""},
 		{"/console/keys/new", "/console/keys", "perDay", "many"},
-		{"/console/keys/new", "/console/keys", "perMinute", "0"},
+		{"/console/keys/new", "/console/keys", "networks", "203.0.113.7/24"},
 		{"/console/keys/new", "/console/keys", "expires", "2020-01-01T00:00:00"},
 		{"/console/keys/1", "/console/keys/1/rotate", "graceHours", "a day"},
 		{"/console/webhooks/1", "/console/webhooks/1/rotate", "graceHours", "-1"},

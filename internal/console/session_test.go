@@ -152,19 +152,16 @@ func TestSessionsEnd(t *testing.T) {
 	signedOut("a revoked key", *b)
 
 	secret, id = s.key("to be rotated", everything, 1<<30)
-	b, other := s.browser(), s.browser()
+	b = s.browser()
 	b.signIn(secret)
-	fresh := keys.Mint(animalstore.Production)
 	now := s.clock()
-	if _, err := s.db.RotateKey(t.Context(), id, db.KeyRotation{Hash: keys.Hash(fresh), At: animalstore.At(now), OldUntil: animalstore.At(now.Add(time.Hour))}, nil); err != nil {
+	if _, err := s.db.RotateKey(t.Context(), id, db.KeyRotation{Hash: keys.Hash("another"), At: animalstore.At(now), OldUntil: animalstore.At(now.Add(time.Hour))}, nil); err != nil {
 		t.Fatal(err)
 	}
-	other.signIn(fresh)
 	s.advance(59 * time.Minute)
 	b.get("/console").want(t, "in the grace period", http.StatusOK)
 	s.advance(time.Minute)
 	signedOut("after the grace period", *b)
-	other.get("/console").want(t, "with the new secret", http.StatusOK)
 
 	b = s.signedIn(everything)
 	s.advance(12*time.Hour - time.Second)
@@ -252,12 +249,6 @@ func TestNetworks(t *testing.T) {
 	if form.Get("name") != "Website" || fmt.Sprint(form["permission"]) != "[pets:read]" {
 		t.Errorf("got the form %v, want that of a website", form)
 	}
-	for i, wrong := range []string{"203.0.113.7/24", "shop", "203.0.113.0/33"} {
-		form.Set("networks", wrong)
-		form.Set("once", strings.Repeat("o", 20+i))
-		admin.post("/console/keys", form).want(t, wrong, http.StatusBadRequest, `name="networks" value="`+wrong+`" autocomplete="off" spellcheck="false" aria-invalid="true"`)
-	}
-	form.Set("once", strings.Repeat("n", 30))
 	form.Set("networks", " 203.0.113.0/24, 2001:db8::1\t")
 	secret := regexpFind(t, admin.post("/console/keys", form).body, `<code id="secret">([^<]*)<`)
 	admin.get("/console/keys/2").want(t, "the key", http.StatusOK, "203.0.113.0/24, 2001:db8::1/128")
@@ -269,12 +260,6 @@ func TestNetworks(t *testing.T) {
 	b.get("/console/pets").want(t, "from the network", http.StatusOK)
 	b.header.Set("X-Forwarded-For", "198.51.100.1")
 	b.get("/console/pets").wantMoved(t, "from elsewhere", "/console/sign-in?next=%2Fconsole%2Fpets")
-	b.header.Set("X-Forwarded-For", "2001:db8::1")
-	b.get("/console/pets").want(t, "from the other", http.StatusOK)
-	path := "/console/keys/2"
-	admin.post(path, admin.get(path).form(t, path, "networks", "203.0.113.0/24")).wantMoved(t, "change the networks", path)
-	s.advance(time.Second)
-	b.get("/console/pets").wantMoved(t, "from a network that was removed", "/console/sign-in?next=%2Fconsole%2Fpets")
 
 	own := admin.get("/console/keys/1").form(t, "/console/keys/1", "networks", "203.0.113.0/24")
 	admin.post("/console/keys/1", own).want(t, "lock itself out", http.StatusConflict, `class="notice wrong"`)

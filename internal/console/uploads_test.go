@@ -88,17 +88,14 @@ func TestRefusedFiles(t *testing.T) {
 	p := b.upload(pet.ID, jpegFile,
 		file{"page.html", "text/html", []byte("<!doctype html><script>alert(1)</script>")},
 		file{"<b>both.jpg", "image/jpeg", polyglot},
-		file{"page.jpg", "", []byte("<!doctype html>")},
-		file{"moving.gif", "image/gif", []byte("GIF89a")},
 		file{"large.png", "image/png", append(phototest.PNG(phototest.Drawing(9, 9)), make([]byte, animalstore.MaxUpload)...)},
 		file{"cut.png", "image/png", pngFile.content[:50]},
-		file{"empty.jpg", "image/jpeg", nil},
 		pngFile.as("png.jpg", "image/jpeg"),
 		file{"html.jpg", "image/jpeg", []byte("<!doctype html>")},
 		pngFile,
 	)
 	p.want(t, "refused", http.StatusUnsupportedMediaType, "<bdi>&lt;b&gt;both.jpg</bdi>: ")
-	for _, name := range []string{"page.html", "page.jpg", "moving.gif", "large.png", "cut.png", "empty.jpg", "html.jpg"} {
+	for _, name := range []string{"page.html", "large.png", "cut.png", "html.jpg"} {
 		p.want(t, "refused", http.StatusUnsupportedMediaType, "<bdi>"+name+"</bdi>: ")
 	}
 	if got := b.gallery(pet.ID); len(got) != 3 {

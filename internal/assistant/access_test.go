@@ -36,8 +36,8 @@ const (
 // is listed if the key may call it. Otherwise the API refuses its call.
 func TestPermissions(t *testing.T) {
 	s := start(t)
-	rex := s.pet("Rex", 7)
-	s.photo(rex.ID)
+	rex := s.Pet("Rex")
+	s.Photo(rex.ID)
 	arguments := map[string]string{
 		"add_pet": `{"name":"Mia","categoryId":7}`, "change_pet": `{"petId":1,"name":"Rex"}`, "remove_pet": `{"petId":99}`,
 		"pet_photo": `{"petId":1}`, "place_order": `{"petId":99}`, "change_order": `{"orderId":99,"status":"approved"}`,
@@ -46,7 +46,7 @@ func TestPermissions(t *testing.T) {
 		if bits.OnesCount8(uint8(permissions)) > 1 && permissions != animalstore.AllPermissions {
 			continue
 		}
-		key, _ := s.key(permissions, 1<<30)
+		key, _ := s.Key("assistant", permissions, 1<<30)
 		a, b := s.overHTTP(key), s.overPipes(key)
 		listed, overPipes := a.tools(), b.tools()
 		for tool := range effects {
@@ -75,7 +75,7 @@ func TestPermissions(t *testing.T) {
 // TestCredentials: every request needs a key that works.
 func TestCredentials(t *testing.T) {
 	s := start(t)
-	key, id := s.key(everything, 1<<30)
+	key, id := s.Key("assistant", everything, 1<<30)
 	for _, method := range []string{"POST", "GET"} {
 		res := s.send(method, "", listTools)
 		if res.StatusCode != 401 || res.Header.Get("WWW-Authenticate") == "" || !strings.Contains(read(t, res), `"missing_api_key"`) {
@@ -86,8 +86,8 @@ func TestCredentials(t *testing.T) {
 	// A key that is revoked while an assistant uses it.
 	a, pipes := s.overHTTP(key), s.overPipes(key)
 	a.get("limits", `{}`, &struct{}{})
-	s.changeKey(id, func(k *animalstore.Key) { k.RevokedAt = animalstore.At(s.clock()) })
-	s.advance(time.Second)
+	s.changeKey(id, func(k *animalstore.Key) { k.RevokedAt = animalstore.At(s.Now()) })
+	s.Advance(time.Second)
 	if result, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: "add_pet", Arguments: json.RawMessage(`{"name":"Rex","categoryId":7}`)}); err == nil {
 		t.Errorf("a tool with a revoked key: got %s, want an error", text(result))
 	}
@@ -103,7 +103,7 @@ func TestCredentials(t *testing.T) {
 // leaves the key's limits alone.
 func TestAccess(t *testing.T) {
 	s := start(t, func(c *server.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
-	key, id := s.key(everything, 5)
+	key, id := s.Key("assistant", everything, 5)
 	s.changeKey(id, func(k *animalstore.Key) { k.Networks = "203.0.113.0/24" })
 	for _, message := range []string{listTools, callOf("add_pet", `{"name":"Rex","categoryId":7}`)} {
 		res := s.post(key, message, "X-Forwarded-For", "2001:db8::9")
@@ -121,13 +121,13 @@ func TestAccess(t *testing.T) {
 // the API under their own paths, with the id of the request.
 func TestFailures(t *testing.T) {
 	s := start(t)
-	key, _ := s.key(animalstore.Read, 1<<30)
+	key, _ := s.Key("assistant", animalstore.Read, 1<<30)
 	s.send("GET", key, "")
 	s.post(key, callOf("add_pet", `{"name":"Rex","categoryId":7}`), "X-Request-Id", "of-the-call")
-	if err := s.server.Handler().SaveFailures(t.Context()); err != nil {
+	if err := s.Server.Handler().SaveFailures(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	failures, err := s.db.Failures(t.Context(), db.FailureQuery{Limit: 10})
+	failures, err := s.DB.Failures(t.Context(), db.FailureQuery{Limit: 10})
 	if err != nil || len(failures) != 2 {
 		t.Fatalf("got %+v, %v, want two failures", failures, err)
 	}
@@ -140,7 +140,7 @@ func TestFailures(t *testing.T) {
 // TestDoorClosed: without the assistant there is nothing at /mcp.
 func TestDoorClosed(t *testing.T) {
 	s := start(t, func(c *server.Config) { c.NoMCP = true })
-	key, _ := s.key(everything, 1<<30)
+	key, _ := s.Key("assistant", everything, 1<<30)
 	if res := s.post(key, listTools); res.StatusCode != 404 || !strings.Contains(read(t, res), `"route_not_found"`) {
 		t.Errorf("got %d, want 404 route_not_found", res.StatusCode)
 	}
@@ -150,8 +150,8 @@ func TestDoorClosed(t *testing.T) {
 // Every response says what is left of the key's limit.
 func TestCharges(t *testing.T) {
 	s := start(t)
-	s.photo(s.pet("Rex", 7).ID)
-	key, _ := s.key(everything, 100)
+	s.Photo(s.Pet("Rex").ID)
+	key, _ := s.Key("assistant", everything, 100)
 	left := 100
 	for _, test := range []struct {
 		method, message string
@@ -180,7 +180,7 @@ func TestCharges(t *testing.T) {
 // TestLimits: the limit is that of the key, for tools and for everything else.
 func TestLimits(t *testing.T) {
 	s := start(t)
-	key, _ := s.key(everything, 5)
+	key, _ := s.Key("assistant", everything, 5)
 	a := s.overHTTP(key)
 	for i := 0; refused(t, a.call("inventory", "{}")).Code == ""; i++ {
 		if i == 5 {
@@ -200,7 +200,7 @@ func TestLimits(t *testing.T) {
 // contains the key.
 func TestSecrets(t *testing.T) {
 	s := start(t)
-	key, id := s.key(everything, 1<<30)
+	key, id := s.Key("assistant", everything, 1<<30)
 	s.changeKey(id, func(k *animalstore.Key) { k.Name = "renamed" })
 	res := s.post(key, callOf("recent_changes", "{}"), "X-Request-Id", "from-the-assistant")
 	body := read(t, res)

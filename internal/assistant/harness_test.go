@@ -7,21 +7,15 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"animalstore"
 	"animalstore/client"
 	"animalstore/internal/assistant"
-	"animalstore/internal/db"
-	"animalstore/internal/keys"
-	"animalstore/internal/photo"
-	"animalstore/internal/photo/phototest"
 	"animalstore/internal/server"
-	"animalstore/internal/testenv"
+	"animalstore/internal/server/servertest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -29,58 +23,22 @@ import (
 
 const everything = animalstore.Read | animalstore.Write | animalstore.Admin
 
-// store is a server with a clock that tests move.
+// store is a server that keeps its log.
 type store struct {
-	t      *testing.T
-	url    string
-	db     db.DB
-	server *server.Server
+	*servertest.Store
 
 	mu  sync.Mutex
-	now time.Time
 	log bytes.Buffer
 }
 
 func start(t *testing.T, change ...func(*server.Config)) *store {
 	t.Helper()
-	s := &store{t: t, now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)}
-	cfg := server.Config{
-		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0", Version: "1.2.3",
-		Log: slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
-		Timeouts: server.Timeouts{Drain: testenv.Deadline},
-		Hooks:    server.Hooks{Now: s.clock, NoBackground: true, NoSync: true, RequestTimeout: testenv.Deadline},
-	}
-	for _, f := range change {
-		f(&cfg)
-	}
-	running, err := server.New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.url, s.db, s.server = running.URL(), running.DB(), running
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- running.Run(ctx) }()
-	t.Cleanup(func() {
-		http.DefaultTransport.(*http.Transport).CloseIdleConnections() // also those that were never used, which the server waits for
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("stop the server: %v", err)
-		}
-	})
+	s := &store{}
+	s.Store = servertest.Start(t, http.DefaultTransport.(*http.Transport), append([]func(*server.Config){func(c *server.Config) {
+		c.Version, c.AccessLog = "1.2.3", true
+		c.Log = slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}}, change...)...)
 	return s
-}
-
-func (s *store) clock() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
-}
-
-func (s *store) advance(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now = s.now.Add(d)
 }
 
 // Write keeps the log.
@@ -96,52 +54,15 @@ func (s *store) logged() string {
 	return s.log.String()
 }
 
-// key creates a key and returns its secret and id.
-func (s *store) key(permissions animalstore.Permissions, perMinute int64) (secret string, id int64) {
-	s.t.Helper()
-	secret = keys.Mint(animalstore.Production)
-	key, err := s.db.CreateKey(s.t.Context(), animalstore.NewKey{
-		Name: "assistant", Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: perMinute, PerDay: 1 << 30},
-		Permissions: permissions, Environment: animalstore.Production,
-	}, keys.Hash(secret), animalstore.At(s.clock()))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return secret, key.ID
-}
-
 func (s *store) changeKey(id int64, change func(*animalstore.Key)) {
-	s.t.Helper()
-	_, err := s.db.UpdateKey(s.t.Context(), id, animalstore.At(s.clock()), func(k *animalstore.Key, _ bool) error {
+	s.T.Helper()
+	_, err := s.DB.UpdateKey(s.T.Context(), id, animalstore.At(s.Now()), func(k *animalstore.Key, _ bool) error {
 		change(k)
 		return nil
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-}
-
-func (s *store) pet(name string, category int64) animalstore.Pet {
-	s.t.Helper()
-	pet, _, err := s.db.CreatePet(s.t.Context(), animalstore.NewPet{Name: name, CategoryID: category}, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return pet
-}
-
-// photo adds a photo to a pet.
-func (s *store) photo(petID int64) animalstore.Photo {
-	s.t.Helper()
-	picture := photo.FromImage(phototest.Drawing(64, 48))
-	added, _, err := s.db.AddPhoto(s.t.Context(), db.NewPhoto{
-		PetID: petID, ContentType: picture.ContentType, Width: picture.Width, Height: picture.Height,
-		Image: picture.Image, Thumbnail: picture.Thumbnail, At: animalstore.At(s.clock()),
-	}, 1<<30, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return added
 }
 
 // bearer sends requests with a key.
@@ -171,20 +92,20 @@ func connect(t *testing.T, transport mcp.Transport) *session {
 
 // overHTTP connects to /mcp with a key.
 func (s *store) overHTTP(key string) *session {
-	s.t.Helper()
-	return connect(s.t, &mcp.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: bearer(key)}, MaxRetries: -1})
+	s.T.Helper()
+	return connect(s.T, &mcp.StreamableClientTransport{Endpoint: s.URL + "/mcp", HTTPClient: &http.Client{Transport: bearer(key)}, MaxRetries: -1})
 }
 
 // overPipes connects as to the command animalstore mcp.
 func (s *store) overPipes(key string) *session {
-	s.t.Helper()
-	api, err := client.New(s.url, key, client.WithMaxWait(0))
+	s.T.Helper()
+	api, err := client.New(s.URL, key, client.WithMaxWait(0))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	lists, err := assistant.Listed(s.t.Context(), http.DefaultClient, api.BaseURL(), key)
+	lists, err := assistant.Listed(s.T.Context(), http.DefaultClient, api.BaseURL(), key)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
@@ -193,14 +114,14 @@ func (s *store) overPipes(key string) *session {
 		tools := assistant.New("1.2.3", slog.New(slog.DiscardHandler))
 		ended <- tools.Serve(context.Background(), in, out, &assistant.Caller{API: api, Lists: lists})
 	}()
-	s.t.Cleanup(func() {
+	s.T.Cleanup(func() {
 		toServer.Close()
 		if err := <-ended; err != nil {
-			s.t.Errorf("serve an assistant: %v", err)
+			s.T.Errorf("serve an assistant: %v", err)
 		}
 		api.CloseIdleConnections()
 	})
-	return connect(s.t, &mcp.IOTransport{Reader: fromServer, Writer: toServer})
+	return connect(s.T, &mcp.IOTransport{Reader: fromServer, Writer: toServer})
 }
 
 // tools are the tools that are listed, by name.
@@ -316,15 +237,15 @@ func compile(t *testing.T, schema any, draft *jsonschema.Draft) (*jsonschema.Sch
 
 // post sends a message to /mcp. The header names and values alternate.
 func (s *store) post(key, message string, header ...string) *http.Response {
-	s.t.Helper()
+	s.T.Helper()
 	return s.send(http.MethodPost, key, message, header...)
 }
 
 func (s *store) send(method, key, message string, header ...string) *http.Response {
-	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+"/mcp", strings.NewReader(message))
+	s.T.Helper()
+	r, err := http.NewRequestWithContext(s.T.Context(), method, s.URL+"/mcp", strings.NewReader(message))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
@@ -338,9 +259,9 @@ func (s *store) send(method, key, message string, header ...string) *http.Respon
 	}
 	res, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() { res.Body.Close() })
+	s.T.Cleanup(func() { res.Body.Close() })
 	return res
 }
 

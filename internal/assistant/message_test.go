@@ -26,7 +26,7 @@ func callOf(tool, arguments string) string {
 // TestRefusedRequests are requests that never reach a tool.
 func TestRefusedRequests(t *testing.T) {
 	s := start(t)
-	key, _ := s.key(everything, 1<<30)
+	key, _ := s.Key("assistant", everything, 1<<30)
 	for _, test := range []struct {
 		name, method, message string
 		header                []string
@@ -47,7 +47,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"too large", "POST", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, nil, 413, `"payload_too_large"`},
 		{"a page of another origin", "POST", listTools, []string{"Origin", "https://evil.example"}, 403, "other origins"},
 		{"a page of another site", "POST", listTools, []string{"Sec-Fetch-Site", "cross-site"}, 403, "other origins"},
-		{"a page of ours", "POST", listTools, []string{"Origin", s.url}, 200, `"find_pets"`},
+		{"a page of ours", "POST", listTools, []string{"Origin", s.URL}, 200, `"find_pets"`},
 		{"another host, as behind a proxy", "POST", listTools, []string{"Host", "pets.example"}, 200, `"find_pets"`},
 	} {
 		res := s.send(test.method, key, test.message, test.header...)
@@ -80,7 +80,7 @@ func repeated(n int, item func(i int) string) string {
 // it is done.
 func TestMessages(t *testing.T) {
 	s := start(t)
-	key, _ := s.key(everything, 1<<30)
+	key, _ := s.Key("assistant", everything, 1<<30)
 	ping := func(params string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"ping","params":{` + params + `}}`
 	}
@@ -124,7 +124,7 @@ func TestMessages(t *testing.T) {
 	if res := s.post(key, `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`); res.StatusCode != 202 {
 		t.Errorf("a response: got %d %s, want 202", res.StatusCode, read(t, res))
 	}
-	if pets, err := s.db.CountPets(t.Context(), nil); err != nil || pets.Available != 0 {
+	if pets, err := s.DB.CountPets(t.Context(), nil); err != nil || pets.Available != 0 {
 		t.Errorf("got %+v, %v, want no pet", pets, err)
 	}
 }
@@ -171,7 +171,7 @@ func (*pipe) Close() error { return nil }
 // TestErrorsRepeatNothing: no JSON-RPC error repeats a value of the request.
 func TestErrorsRepeatNothing(t *testing.T) {
 	s := start(t)
-	key, _ := s.key(everything, 1<<30)
+	key, _ := s.Key("assistant", everything, 1<<30)
 	message := func(method, params string) string {
 		return `{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":` + params + `}`
 	}
@@ -203,7 +203,7 @@ func TestErrorsRepeatNothing(t *testing.T) {
 // a subscription ends at once, because nothing that it could report changes.
 func TestVersions(t *testing.T) {
 	s := start(t)
-	key, _ := s.key(animalstore.Read, 1<<30)
+	key, _ := s.Key("assistant", animalstore.Read, 1<<30)
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
 		res := s.post(key, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
 		if body := read(t, res); res.StatusCode != 200 || !strings.Contains(body, `"protocolVersion":"`+version+`"`) || !strings.Contains(body, `"tools":{}`) {

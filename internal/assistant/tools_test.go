@@ -34,7 +34,7 @@ func TestTools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
-			key, keyID := s.key(everything, 1<<30)
+			key, keyID := s.Key("assistant", everything, 1<<30)
 			c := &checked{session: connect(s, key), t: t, called: map[string]bool{}}
 			c.listed = c.tools()
 			for name, tool := range c.listed {
@@ -77,7 +77,7 @@ func effectOf(tool *mcp.Tool) string {
 // duplicates is valid only in the newer one.
 func TestSchemas(t *testing.T) {
 	s := start(t)
-	key, _ := s.key(everything, 1<<30)
+	key, _ := s.Key("assistant", everything, 1<<30)
 	for name, tool := range s.overHTTP(key).tools() {
 		for kind, schema := range map[string]any{"input": tool.InputSchema, "output": tool.OutputSchema} {
 			for _, draft := range []*jsonschema.Draft{jsonschema.Draft7, jsonschema.Draft2020} {
@@ -149,7 +149,7 @@ func callEveryTool(s *store, c *checked, keyID int64) {
 	c.want("remove_pet", `{"petId":2}`, `{"removed":2}`)
 
 	c.want("pet_photo", `{"petId":1}`, `{"photos":[],"shown":null}`)
-	first, second := s.photo(1), s.photo(1)
+	first, second := s.Photo(1), s.Photo(1)
 	photos, err := animalstore.EncodeJSON([]animalstore.Photo{first, second})
 	if err != nil {
 		c.t.Fatal(err)
@@ -182,7 +182,7 @@ func remaining(t *testing.T, limits *mcp.CallToolResult) int64 {
 
 func wantImage(t *testing.T, s *store, result *mcp.CallToolResult, photoID int64) {
 	t.Helper()
-	thumbnail, err := s.db.ImagePart(t.Context(), photoID, db.Thumbnail, 0)
+	thumbnail, err := s.DB.ImagePart(t.Context(), photoID, db.Thumbnail, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,9 +198,9 @@ func wantImage(t *testing.T, s *store, result *mcp.CallToolResult, photoID int64
 // TestPages: lists go on where the page before ended.
 func TestPages(t *testing.T) {
 	s := start(t)
-	key, _ := s.key(everything, 1<<30)
+	key, _ := s.Key("assistant", everything, 1<<30)
 	for i := range 3 {
-		s.pet(fmt.Sprintf("Rex %d", i), 7)
+		s.Pet(fmt.Sprintf("Rex %d", i))
 	}
 	a := s.overHTTP(key)
 	var ids []int64
@@ -232,7 +232,7 @@ func TestPages(t *testing.T) {
 			before = `,"before":` + before
 		}
 	}
-	if want := []string{"pet/3", "pet/2", "category/7", "pet/1"}; !slices.Equal(subjects, want) {
+	if want := []string{"pet/3", "pet/2", "category/1", "pet/1"}; !slices.Equal(subjects, want) {
 		t.Errorf("pages of changes: got %q, want %q", subjects, want)
 	}
 }
@@ -241,7 +241,7 @@ func TestPages(t *testing.T) {
 // are refused, because they may be meant as filters.
 func TestArguments(t *testing.T) {
 	s := start(t)
-	key, _ := s.key(everything, 1<<30)
+	key, _ := s.Key("assistant", everything, 1<<30)
 	a := s.overHTTP(key)
 	listed := a.tools()
 	for _, test := range []struct {
@@ -277,9 +277,9 @@ func TestArguments(t *testing.T) {
 // TestErrors: the errors of the API are those of the tools.
 func TestErrors(t *testing.T) {
 	s := start(t)
-	key, _ := s.key(everything, 1<<30)
+	key, _ := s.Key("assistant", everything, 1<<30)
 	a := s.overHTTP(key)
-	rex := s.pet("Rex", 7)
+	rex := s.Pet("Rex")
 	a.get("place_order", fmt.Sprintf(`{"petId":%d}`, rex.ID), &struct{}{})
 	a.get("add_pet", `{"name":"Mia","categoryId":7,"idempotencyKey":"k"}`, &struct{}{})
 	for _, test := range []struct {

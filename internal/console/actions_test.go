@@ -31,8 +31,8 @@ func TestPets(t *testing.T) {
 	b.post("/console/pets/1/remove", page.form(t, "/console/pets/1/remove")).wantMoved(t, "remove", "/console/pets").wantDone(t, "removed")
 	b.get("/console/pets/1").want(t, "removed", http.StatusNotFound)
 
-	s.advance(5 * 365 * 24 * time.Hour) // the operation that reads one pet is removed
-	s.pet("Tom")
+	s.Advance(5 * 365 * 24 * time.Hour) // the operation that reads one pet is removed
+	s.Pet("Tom")
 	b = s.signedIn(everything)
 	page = b.get("/console/pets/2/edit")
 	b.post("/console/pets/2", page.form(t, "/console/pets/2", "name", "Max")).wantMoved(t, "change in 2031", "/console/pets/2").wantDone(t, "saved")
@@ -45,8 +45,8 @@ func TestPets(t *testing.T) {
 func TestStaleChanges(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	pet := s.pet("Rex")
-	_, keyID := s.key("theirs", animalstore.Read, 60)
+	pet := s.Pet("Rex")
+	_, keyID := s.Key("theirs", animalstore.Read, 60)
 	ours, theirs := s.signedIn(everything), s.signedIn(everything)
 	for _, path := range []string{fmt.Sprint("/console/pets/", pet.ID), "/console/categories/1", fmt.Sprint("/console/keys/", keyID)} {
 		form := path
@@ -68,7 +68,7 @@ func TestOrders(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	path := fmt.Sprint("/console/pets/", s.pet("Rex").ID)
+	path := fmt.Sprint("/console/pets/", s.Pet("Rex").ID)
 	status := regexp.MustCompile(`name="status" value="([a-z]+)"`)
 	want := func(order shown, moves ...string) {
 		t.Helper()
@@ -103,7 +103,7 @@ func TestOrders(t *testing.T) {
 	want(move(order, "delivered", "sold"))
 	b.post("/console/orders/1", order.form(t, "/console/orders/1", "status", "delivered")).wantMoved(t, "deliver again", "/console/orders/1").wantDone(t, "unchanged")
 	b.get("/console/orders?status=delivered").want(t, "the list", http.StatusOK, "Rex")
-	if err := s.db.DeletePet(t.Context(), 1, func(*animalstore.Pet, bool) error { return nil }); err != nil {
+	if err := s.DB.DeletePet(t.Context(), 1, func(*animalstore.Pet, bool) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	b.get("/console/orders?status=all").want(t, "after the pet was removed", http.StatusOK, "<em>pet</em>")
@@ -131,7 +131,7 @@ func TestKeys(t *testing.T) {
 		t.Error("the page shows the secret again")
 	}
 	b.post("/console/keys/2", page.form(t, "/console/keys/2", "name", "renamed", "plan", "pro", "perMinute", "", "perDay", "", "permission", "read")).wantMoved(t, "change", "/console/keys/2").wantDone(t, "saved")
-	key, err := s.db.Key(t.Context(), 2)
+	key, err := s.DB.Key(t.Context(), 2)
 	if err != nil || key.Name != "renamed" || key.Plan != animalstore.PlanPro || key.Permissions != animalstore.Read || key.ExpiresAt.IsZero() {
 		t.Errorf("got %+v, %v, want the changes and the expiry kept", key, err)
 	}
@@ -147,7 +147,7 @@ func TestKeys(t *testing.T) {
 		t.Error("the key was revoked without confirmation")
 	}
 	b.post("/console/keys/2/revoke", page.form(t, "/console/keys/2/revoke", "confirm", "yes")).wantMoved(t, "revoke", "/console/keys/2").wantDone(t, "revoked")
-	s.advance(time.Second)
+	s.Advance(time.Second)
 	if works(rotated) {
 		t.Error("the revoked key works")
 	}
@@ -165,7 +165,7 @@ func TestSentTwice(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	pet, other := s.pet("Rex"), s.pet("Tom")
+	pet, other := s.Pet("Rex"), s.Pet("Tom")
 	petPath, otherPath := fmt.Sprint("/console/pets/", pet.ID), fmt.Sprint("/console/pets/", other.ID)
 	for _, c := range []struct {
 		what string
@@ -214,7 +214,7 @@ func TestSentTwice(t *testing.T) {
 			t.Errorf("%s: got %d secrets, want 1", c.what, secrets)
 		}
 	}
-	orders, err := s.db.Orders(t.Context(), db.OrderQuery{Limit: 10})
+	orders, err := s.DB.Orders(t.Context(), db.OrderQuery{Limit: 10})
 	if err != nil || len(orders) != 1 {
 		t.Errorf("got %d orders (%v), want 1", len(orders), err)
 	}
@@ -243,7 +243,7 @@ func TestHostileNames(t *testing.T) {
 			}
 		}
 		b.post(path, b.get(path+"/edit").form(t, path, "status", "pending")).wantMoved(t, "save the name again", path).wantDone(t, "saved")
-		pets, err := s.db.Pets(t.Context(), db.PetQuery{Limit: 1})
+		pets, err := s.DB.Pets(t.Context(), db.PetQuery{Limit: 1})
 		if err != nil || pets[0].Name != name {
 			t.Errorf("after saving it again: got %.40q (%v), want %.40q", pets[0].Name, err, name)
 		}

@@ -30,7 +30,7 @@ func TestActors(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	admin, reader := s.signedIn(everything), s.signedIn(animalstore.Read)
-	secret, clerkID := s.key(`clerk "<i>"`, animalstore.Read|animalstore.Write, 1<<30)
+	secret, clerkID := s.Key(`clerk "<i>"`, animalstore.Read|animalstore.Write, 1<<30)
 	clerk := s.browser()
 	clerk.signIn(secret)
 	s.category(7, "dogs")
@@ -39,10 +39,10 @@ func TestActors(t *testing.T) {
 	clerk.post("/console/orders", clerk.get("/console/pets/1").form(t, "/console/orders"))
 	s.webhook()
 	ban := db.LimitState{BannedAt: 1, BannedUntil: 2, BanLevel: 1}
-	if err := s.db.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: clerkID, LimitState: ban}}); err != nil {
+	if err := s.DB.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: clerkID, LimitState: ban}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.UpdateWebhook(db.WithOrigin(t.Context(), db.Service), 1, func(w *animalstore.Webhook) error { w.State = animalstore.WebhookDisabled; return nil }); err != nil {
+	if _, err := s.DB.UpdateWebhook(db.WithOrigin(t.Context(), db.Service), 1, func(w *animalstore.Webhook) error { w.State = animalstore.WebhookDisabled; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	admin.post("/console/webhooks/1", admin.get("/console/webhooks/1").form(t, "/console/webhooks/1", "description", "for the shop"))

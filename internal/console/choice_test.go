@@ -33,7 +33,7 @@ func TestCategoriesByName(t *testing.T) {
 		"Dogs": 3, " dOGS ": 3, "Hounds (3)": 3, "(4)": 4, "no name (5)": 5, "5": 5, "Birds (7)": 7, "9": 8, "Dogs (3) (9)": 9,
 		"שפנים\nwith a line break (-1)": -1, strings.Repeat("long", 256): 12, "longlong… (12)": 12, "kind 99": 1099,
 	} {
-		pet, _, err := s.db.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprint("of ", want), CategoryID: want}, nil)
+		pet, _, err := s.DB.CreatePet(t.Context(), animalstore.NewPet{Name: fmt.Sprint("of ", want), CategoryID: want}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestCategoriesByName(t *testing.T) {
 		// The form shows the category in a way that changes nothing when it is sent.
 		path := fmt.Sprint("/console/pets/", pet.ID)
 		b.post(path, b.get(path+"/edit").form(t, path, "name", "Max")).wantMoved(t, text, path).wantDone(t, "saved")
-		if pet, err = s.db.Pet(t.Context(), pet.ID); err != nil || pet.CategoryID != want || pet.Name != "Max" {
+		if pet, err = s.DB.Pet(t.Context(), pet.ID); err != nil || pet.CategoryID != want || pet.Name != "Max" {
 			t.Errorf("%q, changed: got %+v (%v), want the category %d", text, pet, err, want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestNewCategory(t *testing.T) {
 		wg.Go(func() { one.post("/console/pets", form).wantMoved(t, "ticked", "/console/pets/1") })
 	}
 	wg.Wait()
-	if got, err := s.db.Category(t.Context(), 2); err != nil || got.Name != "Fish & <Co>" {
+	if got, err := s.DB.Category(t.Context(), 2); err != nil || got.Name != "Fish & <Co>" {
 		t.Errorf("got the category %+v (%v), want the new name at the first free id", got, err)
 	}
 	b.get("/console/pets/1").want(t, "the pet", http.StatusOK, "<bdi>Fish &amp; &lt;Co&gt;</bdi>")

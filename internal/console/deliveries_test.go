@@ -15,10 +15,10 @@ import (
 
 // states returns the states of the deliveries of webhook 1, newest first.
 func (s *site) states() (states []animalstore.DeliveryState) {
-	s.t.Helper()
-	all, err := s.db.Deliveries(s.t.Context(), db.DeliveryQuery{WebhookID: 1, Limit: 100})
+	s.T.Helper()
+	all, err := s.DB.Deliveries(s.T.Context(), db.DeliveryQuery{WebhookID: 1, Limit: 100})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	for _, one := range all {
 		states = append(states, one.State)
@@ -28,16 +28,16 @@ func (s *site) states() (states []animalstore.DeliveryState) {
 
 // attempt ends what is due with a status.
 func (s *site) attempt(status int) {
-	s.t.Helper()
-	now := animalstore.At(s.clock())
-	due, err := s.db.ClaimDeliveries(s.t.Context(), now, animalstore.At(now.Add(time.Minute)))
+	s.T.Helper()
+	now := animalstore.At(s.Now())
+	due, err := s.DB.ClaimDeliveries(s.T.Context(), now, animalstore.At(now.Add(time.Minute)))
 	if err != nil || len(due) == 0 {
-		s.t.Fatalf("claimed %d, %v", len(due), err)
+		s.T.Fatalf("claimed %d, %v", len(due), err)
 	}
 	for _, d := range due {
 		a := animalstore.Attempt{Time: now, Status: &status, DurationMs: 1234}
-		if _, _, err := s.db.FinishDelivery(s.t.Context(), d.Result(a, 0, 0), now, animalstore.Time{}); err != nil {
-			s.t.Fatal(err)
+		if _, _, err := s.DB.FinishDelivery(s.T.Context(), d.Result(a, 0, 0), now, animalstore.Time{}); err != nil {
+			s.T.Fatal(err)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestDeliveries(t *testing.T) {
 	s.attempt(204)
 	b.post(failed, form).wantMoved(t, "the same form", path).wantDone(t, "unchanged")
 	for range 2 { // the second time, they are due already
-		aMinuteAgo := s.clock().Add(-time.Minute).UTC().Format("2006-01-02T15:04:05")
+		aMinuteAgo := s.Now().Add(-time.Minute).UTC().Format("2006-01-02T15:04:05")
 		b.post(since, b.get(path).form(t, since, "since", aMinuteAgo)).wantMoved(t, "everything", path).wantDone(t, "retried-2")
 	}
 	if got := s.states(); len(got) != 2 || got[0] != animalstore.DeliveryPending || got[1] != animalstore.DeliveryPending {
@@ -81,11 +81,11 @@ func TestDeliveries(t *testing.T) {
 	}
 	future := b.post(since, b.get(path).form(t, since, "since", "2999-12-31T23:59"))
 	future.want(t, "the future", http.StatusBadRequest, "<details open>", `value="2999-12-31T23:59"`)
-	s.pet("</code><script>alert(1)</script>")
-	if _, err := s.db.PublishEvents(t.Context()); err != nil {
+	s.Pet("</code><script>alert(1)</script>")
+	if _, err := s.DB.PublishEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.db.DispatchEvents(t.Context(), animalstore.At(s.clock()), 100); err != nil {
+	if _, err := s.DB.DispatchEvents(t.Context(), animalstore.At(s.Now()), 100); err != nil {
 		t.Fatal(err)
 	}
 	if p := b.get(path + "/deliveries/3"); !strings.Contains(p.body, "&lt;/code&gt;") || strings.Contains(p.body, "<script>alert") {

@@ -54,7 +54,7 @@ func TestEvents(t *testing.T) {
 	admin.get("/console").want(t, "the overview", http.StatusOK, `<td title="order.created">Order placed</td>`, "data-after=")
 	admin.get("/console/pets/1").want(t, "the history", http.StatusOK, `title="pet.created">Pet added`, `title="pet.updated">Pet changed`, "<bdi>available</bdi> → <bdi>pending</bdi>")
 	for i := range 120 {
-		s.pet(fmt.Sprint("pet ", i))
+		s.Pet(fmt.Sprint("pet ", i))
 	}
 	for _, query := range []string{"", "?type=pet.*", "?type=key.*", "?subject=pet%2F7"} {
 		walkFeed(t, s, admin, query)
@@ -79,7 +79,7 @@ func walkFeed(t *testing.T, s *site, b *browser, query string) {
 	if types := values.Get("type"); types != "" {
 		options.Types, _ = animalstore.ParseEventTypes(types)
 	}
-	events, _, err := s.db.Events(t.Context(), options)
+	events, _, err := s.DB.Events(t.Context(), options)
 	if err != nil || len(events) == 0 {
 		t.Fatalf("%s: got %d events, %v, want some", query, len(events), err)
 	}
@@ -134,13 +134,13 @@ func walkFeed(t *testing.T, s *site, b *browser, query string) {
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startInBubble(t)
-		secret, _ := s.key("shop", everything, 1<<30)
+		secret, _ := s.Key("shop", everything, 1<<30)
 		b := s.browser()
 		b.signIn(secret)
 		before := s.left(secret)
 		ctx, cancel := context.WithTimeout(t.Context(), testenv.Deadline)
 		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/console/events/stream?after=latest&type=pet.created", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/console/events/stream?after=latest&type=pet.created", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestStream(t *testing.T) {
 		if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
 			t.Fatalf("got %d %s, want a stream", res.StatusCode, res.Header)
 		}
-		s.pet("Rex")
+		s.Pet("Rex")
 		lines := bufio.NewScanner(res.Body)
 		for lines.Scan() && !strings.HasPrefix(lines.Text(), "data:") {
 		}
@@ -182,11 +182,11 @@ func TestLinksToWhatIsGone(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	kept, removed := s.pet("Rex"), s.pet("Tom")
-	s.photo(kept.ID)
-	s.photo(kept.ID)
-	s.photo(removed.ID)
-	if err := s.db.DeletePhoto(t.Context(), 2, func(*animalstore.Photo) error { return nil }); err != nil {
+	kept, removed := s.Pet("Rex"), s.Pet("Tom")
+	s.Photo(kept.ID)
+	s.Photo(kept.ID)
+	s.Photo(removed.ID)
+	if err := s.DB.DeletePhoto(t.Context(), 2, func(*animalstore.Photo) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	s.webhook()
@@ -195,10 +195,10 @@ func TestLinksToWhatIsGone(t *testing.T) {
 	form := b.get("/console/orders/1").form(t, fmt.Sprint("/console/orders/", order.ID), "status", "cancelled")
 	b.post("/console/orders/1", form).wantMoved(t, "cancel", "/console/orders/1")
 	newest := regexpFind(t, before, `<tr data-id="([0-9]+)">`)
-	if err := s.db.DeletePet(t.Context(), removed.ID, func(*animalstore.Pet, bool) error { return nil }); err != nil {
+	if err := s.DB.DeletePet(t.Context(), removed.ID, func(*animalstore.Pet, bool) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.db.DeleteWebhook(t.Context(), 1, func(*animalstore.Webhook) error { return nil }); err != nil {
+	if err := s.DB.DeleteWebhook(t.Context(), 1, func(*animalstore.Webhook) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	photo := regexpFind(t, before, `title="photo.created">Photo added</td><td><a class="whole" href="(/console/photos/1/image[^"]*)">photo 1</a></td><td class="name"><div class="clamp"><a href="/console/pets/1">pet 1</a>, <bdi>64 × 48</bdi>`)

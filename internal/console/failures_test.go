@@ -13,12 +13,12 @@ import (
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.pet("Rex")
+	s.Pet("Rex")
 	reader, admin := s.signedIn(animalstore.Read), s.signedIn(everything)
 	reader.get("/console/pets/4711").want(t, "an absent pet", http.StatusNotFound)
 	admin.get("/console/orders/4712").want(t, "an absent order", http.StatusNotFound)
 	const petGuide, orderGuide = `href="/docs/guides/callers#pet-not-found"`, `href="/docs/guides/callers#order-not-found"`
-	if err := s.server.Save(t.Context()); err != nil {
+	if err := s.Server.Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	admin.get("/console/failures").want(t, "all failures", http.StatusOK, petGuide, orderGuide, "Requests of all keys")

@@ -24,7 +24,7 @@ func TestFind(t *testing.T) {
 	b := s.signedIn(everything)
 	s.category(1, "Dogs")
 	for _, name := range []string{"Rex", "rexona", "Straße", "7 of 9", "Max", "<b>Tom</b>"} {
-		s.pet(name)
+		s.Pet(name)
 	}
 	for _, path := range []string{"/console", "/console/pets/1", "/console/keys", "/console/nothing"} {
 		if p := b.get(path); !strings.Contains(p.body, findBox) {
@@ -76,16 +76,16 @@ func TestFind(t *testing.T) {
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("clerk", animalstore.Read, 1<<30)
+	secret, _ := s.Key("clerk", animalstore.Read, 1<<30)
 	b := s.browser()
 	b.signIn(secret)
 	for i := range 12 {
-		s.pet(fmt.Sprintf("Rex <%02d>", i))
+		s.Pet(fmt.Sprintf("Rex <%02d>", i))
 	}
-	s.pet("7 of 9")
-	s.pet("7")
+	s.Pet("7 of 9")
+	s.Pet("7")
 	s.category(1, "Dogs")
-	s.photo(s.pet("15").ID)
+	s.Photo(s.Pet("15").ID)
 	for _, test := range []struct {
 		text, want string
 		calls      int64
@@ -110,7 +110,7 @@ func TestSuggestions(t *testing.T) {
 	if got := strings.Count(b.get("/console/find?find=rex").body, `"id"`); got != 8 {
 		t.Errorf("got %d matches, want the first 8", got)
 	}
-	limited, _ := s.key("limited", animalstore.Read, 2)
+	limited, _ := s.Key("limited", animalstore.Read, 2)
 	b.signIn(limited)
 	b.get("/console/find?find=rex")
 	b.get("/console/find?find=rex").want(t, "over the limit", http.StatusTooManyRequests)

@@ -17,7 +17,7 @@ func TestErrorsAtTheirFields(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	pet := fmt.Sprint("/console/pets/", s.pet("Rex").ID)
+	pet := fmt.Sprint("/console/pets/", s.Pet("Rex").ID)
 	s.webhook()
 	for _, test := range []struct{ page, action, field, value string }{
 		{"/console/pets/new", "/console/pets", "name", strings.Repeat("x", 1025)},
@@ -105,7 +105,7 @@ func TestOwnSecret(t *testing.T) {
 	b := s.signedIn(everything)
 	page := b.post("/console/keys/1/rotate", b.get("/console/keys/1").form(t, "/console/keys/1/rotate", "graceHours", "0"))
 	page.want(t, "the secret", http.StatusOK, `id="secret"`)
-	s.advance(2 * time.Second)
+	s.Advance(2 * time.Second)
 	b.get("/console/keys/1").wantMoved(t, "after the rotation", "/console/sign-in?next=%2Fconsole%2Fkeys%2F1")
 	b.signIn(regexpFind(t, page.body, `<code id="secret">([^<]*)<`)).wantMoved(t, "sign in with it", "/console")
 }
@@ -133,7 +133,7 @@ func TestForms(t *testing.T) {
 	b.post("/console/pets", large).want(t, "a large form", http.StatusRequestEntityTooLarge)
 
 	b.post("/console/orders", b.get("/console/pets/1").form(t, "/console/orders")).wantMoved(t, "order", "/console/orders/1")
-	s.order(s.pet("Tom").ID)
+	s.order(s.Pet("Tom").ID)
 	for path, rows := range map[string]int{"/console/orders": 2, "/console/orders?order=1": 1, "/console/orders?order=1&status=delivered": 0, "/console/orders?order=9": 0} {
 		if got := strings.Count(b.get(path).body, `class="pet whole"`); got != rows {
 			t.Errorf("%s: got %d rows, want %d", path, got, rows)
@@ -147,19 +147,19 @@ func TestWayBack(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.category(7, "dogs")
-	secret, _ := s.key("shop", everything, 3)
+	secret, _ := s.Key("shop", everything, 3)
 	b := s.browser()
 	b.signIn(secret)
 	form := b.get("/console/pets/new").form(t, "/console/pets", "name", "Rex & <Co>", "category", "dogs")
 	b.get("/console/categories")
-	b.header.Set("Referer", s.url+"/console/pets/new")
+	b.header.Set("Referer", s.URL+"/console/pets/new")
 	p := b.post("/console/pets", form)
 	p.want(t, "over the limit", http.StatusTooManyRequests, `<a class="button" href="/console/pets/new">Back</a>`)
 	again := p.form(t, "/console/pets")
 	if form.Set("once", again.Get("once")); again.Encode() != form.Encode() {
 		t.Errorf("got the form %v, want %v", again, form)
 	}
-	s.advance(time.Minute)
+	s.Advance(time.Minute)
 	b.post("/console/pets", again).wantMoved(t, "sent again", "/console/pets/1")
 
 	// A form that was refused may be sent again even if it takes effect only once.
@@ -167,9 +167,9 @@ func TestWayBack(t *testing.T) {
 	b.get("/console/categories")
 	p = b.post("/console/keys", form)
 	p.want(t, "over the limit", http.StatusTooManyRequests)
-	s.advance(time.Minute)
+	s.Advance(time.Minute)
 	b.post("/console/keys", p.form(t, "/console/keys")).want(t, "sent again", http.StatusOK, `id="secret"`)
-	s.advance(time.Minute)
+	s.Advance(time.Minute)
 	b.header.Set("Referer", "https://elsewhere.example/console/keys")
 	if p := b.get("/console/pets/99"); strings.Contains(p.body, ">Back<") {
 		t.Error("the way back leads to where another site says")
@@ -180,7 +180,7 @@ func TestWayBack(t *testing.T) {
 func TestFormWithoutASession(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.pet("Rex")
+	s.Pet("Rex")
 	b := s.browser()
 	before := s.content()
 	for action, page := range map[string]string{
@@ -199,7 +199,7 @@ func TestPages(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(everything)
 	for i := range 50 {
-		s.pet(fmt.Sprint("pet ", i))
+		s.Pet(fmt.Sprint("pet ", i))
 	}
 	names := func(p shown) (all []string) {
 		for _, m := range petLink.FindAllStringSubmatch(p.body, -1) {
@@ -245,7 +245,7 @@ func TestNamesThatCannotBeSeen(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	pet := fmt.Sprint("/console/pets/", s.pet("Rex").ID) // of the category 1
+	pet := fmt.Sprint("/console/pets/", s.Pet("Rex").ID) // of the category 1
 	for name, hidden := range map[string]bool{"\u200b\u2060": true, "\u2800": true, "\u3164 \ufe0f": true, "\u202e": true, "\u0301": false, "猫": false, "👩‍👧": false, "!": false} {
 		s.category(1, name)
 		for _, path := range []string{"/console/categories", "/console/categories/1", "/console/pets", pet} {
@@ -255,7 +255,7 @@ func TestNamesThatCannotBeSeen(t *testing.T) {
 			}
 		}
 	}
-	s.pet("\u200b")
+	s.Pet("\u200b")
 	b.get("/console/events?type=pet.*").want(t, "the events", http.StatusOK, "<em>no visible character</em>, <bdi>available</bdi>")
 	b.get("/console/pets/2").want(t, "its history", http.StatusOK, `name</span> <em>no visible character</em>`)
 }

@@ -1,72 +1,40 @@
 package console_test
 
 import (
-	"context"
 	"html"
 	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"animalstore"
-	"animalstore/internal/db"
-	"animalstore/internal/keys"
-	"animalstore/internal/photo"
-	"animalstore/internal/photo/phototest"
 	"animalstore/internal/server"
+	"animalstore/internal/server/servertest"
 	"animalstore/internal/testenv"
 )
 
 const everything = animalstore.Read | animalstore.Write | animalstore.Admin
 
-// site is a server with a clock that tests move.
+// site is a server with the transport that its browsers use.
 type site struct {
-	t      *testing.T
-	url    string
-	db     db.DB
-	server *server.Server
-	http   *http.Transport
-
-	mu  sync.Mutex
-	now time.Time
+	*servertest.Store
+	http *http.Transport
 }
 
 func start(t *testing.T, change ...func(*server.Config)) *site {
 	t.Helper()
-	s := &site{t: t, http: &http.Transport{MaxIdleConnsPerHost: 32}, now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)}
-	cfg := server.Config{
-		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0",
-		Hooks:           server.Hooks{Now: s.clock, NoBackground: true, NoSync: true, RequestTimeout: testenv.Deadline},
-		TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		WebhookNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, // nothing is sent without background work
+	s := &site{http: &http.Transport{MaxIdleConnsPerHost: 32}}
+	s.Store = servertest.Start(t, s.http, append([]func(*server.Config){func(c *server.Config) {
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		c.WebhookNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // nothing is sent without background work
 		// A stop waits this long for the first request of a new connection: less than Drain.
-		Timeouts: server.Timeouts{ReadHeader: 10 * time.Second, Write: time.Minute, Idle: time.Minute, Drain: time.Minute},
-	}
-	for _, f := range change {
-		f(&cfg)
-	}
-	var err error
-	if s.server, err = server.New(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
-	s.url, s.db = s.server.URL(), s.server.DB()
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- s.server.Run(ctx) }()
-	t.Cleanup(func() {
-		s.http.CloseIdleConnections()
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("stop the server: %v", err)
-		}
-	})
+		c.Timeouts = server.Timeouts{ReadHeader: 10 * time.Second, Write: time.Minute, Idle: time.Minute, Drain: time.Minute}
+	}}, change...)...)
 	return s
 }
 
@@ -81,67 +49,20 @@ func startInBubble(t *testing.T) *site {
 	return s
 }
 
-func (s *site) clock() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
-}
-
-func (s *site) advance(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now = s.now.Add(d)
-}
-
-// key creates a key and returns its secret and id.
-func (s *site) key(name string, permissions animalstore.Permissions, perMinute int64) (secret string, id int64) {
-	s.t.Helper()
-	secret = keys.Mint(animalstore.Production)
-	k := animalstore.NewKey{Name: name, Plan: animalstore.PlanEnterprise, Limits: animalstore.Limits{PerMinute: perMinute, PerDay: 1 << 30}, Permissions: permissions, Environment: animalstore.Production}
-	key, err := s.db.CreateKey(s.t.Context(), k, keys.Hash(secret), animalstore.At(s.clock()))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return secret, key.ID
-}
-
-func (s *site) pet(name string) animalstore.Pet {
-	s.t.Helper()
-	pet, _, err := s.db.CreatePet(s.t.Context(), animalstore.NewPet{Name: name, CategoryID: 1}, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return pet
-}
-
-// photo adds a photo to a pet.
-func (s *site) photo(petID int64) animalstore.Photo {
-	s.t.Helper()
-	picture := photo.FromImage(phototest.Drawing(64, 48))
-	added, _, err := s.db.AddPhoto(s.t.Context(), db.NewPhoto{
-		PetID: petID, ContentType: picture.ContentType, Width: picture.Width, Height: picture.Height,
-		Image: picture.Image, Thumbnail: picture.Thumbnail, At: animalstore.At(s.clock()),
-	}, 1<<30, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return added
-}
-
 // category sets the name of a category.
 func (s *site) category(id int64, name string) {
-	s.t.Helper()
-	if _, err := s.db.PutCategory(s.t.Context(), animalstore.Category{ID: id, Name: name}, func(*animalstore.Category) error { return nil }); err != nil {
-		s.t.Fatal(err)
+	s.T.Helper()
+	if _, err := s.DB.PutCategory(s.T.Context(), animalstore.Category{ID: id, Name: name}, func(*animalstore.Category) error { return nil }); err != nil {
+		s.T.Fatal(err)
 	}
 }
 
 // webhook creates a webhook with the id 1.
 func (s *site) webhook() {
-	s.t.Helper()
+	s.T.Helper()
 	webhook := animalstore.NewWebhook{URL: "https://192.0.2.1/", Types: animalstore.DefaultEventPatterns}
-	if _, err := s.db.CreateWebhook(s.t.Context(), webhook, "whsec_b25l", animalstore.At(s.clock())); err != nil {
-		s.t.Fatal(err)
+	if _, err := s.DB.CreateWebhook(s.T.Context(), webhook, "whsec_b25l", animalstore.At(s.Now())); err != nil {
+		s.T.Fatal(err)
 	}
 }
 
@@ -164,11 +85,11 @@ func (s *site) browser() *browser { return &browser{s: s, header: http.Header{}}
 
 // signedIn returns a browser that is signed in with a new key.
 func (s *site) signedIn(permissions animalstore.Permissions) *browser {
-	s.t.Helper()
-	secret, _ := s.key(permissions.String(), permissions, 1<<30)
+	s.T.Helper()
+	secret, _ := s.Key(permissions.String(), permissions, 1<<30)
 	b := s.browser()
 	if p := b.signIn(secret); p.status != http.StatusSeeOther || b.cookie == "" {
-		s.t.Fatalf("sign in: got %d %s, want a session", p.status, p.body)
+		s.T.Fatalf("sign in: got %d %s, want a session", p.status, p.body)
 	}
 	return b
 }
@@ -183,10 +104,10 @@ func (b *browser) post(path string, form url.Values) shown { return b.do(http.Me
 
 // do sends a request. It follows no redirect.
 func (b *browser) do(method, path string, form url.Values) shown {
-	b.s.t.Helper()
-	req, err := http.NewRequest(method, b.s.url+path, strings.NewReader(form.Encode()))
+	b.s.T.Helper()
+	req, err := http.NewRequest(method, b.s.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
-		b.s.t.Fatal(err)
+		b.s.T.Fatal(err)
 	}
 	for name, values := range b.header {
 		req.Header[name] = values
@@ -199,7 +120,7 @@ func (b *browser) do(method, path string, form url.Values) shown {
 
 // roundTrip sends a request with the cookies, and keeps those of the response.
 func (b *browser) roundTrip(req *http.Request) shown {
-	b.s.t.Helper()
+	b.s.T.Helper()
 	if b.cookie != "" {
 		req.AddCookie(&http.Cookie{Name: "animalstore_session", Value: b.cookie})
 	}
@@ -208,12 +129,12 @@ func (b *browser) roundTrip(req *http.Request) shown {
 	}
 	res, err := b.s.http.RoundTrip(req)
 	if err != nil {
-		b.s.t.Fatal(err)
+		b.s.T.Fatal(err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		b.s.t.Fatal(err)
+		b.s.T.Fatal(err)
 	}
 	for _, c := range res.Cookies() {
 		switch c.Name {
@@ -307,21 +228,21 @@ func (p shown) form(t *testing.T, action string, replace ...string) url.Values {
 
 // left asks the API how many requests a key has left this minute.
 func (s *site) left(secret string) int64 {
-	s.t.Helper()
-	req, err := http.NewRequest(http.MethodGet, s.url+"/v1/limits", nil)
+	s.T.Helper()
+	req, err := http.NewRequest(http.MethodGet, s.URL+"/v1/limits", nil)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+secret)
 	res, err := s.http.RoundTrip(req)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	defer res.Body.Close()
 	io.Copy(io.Discard, res.Body) // so that the connection is used again
 	n, err := strconv.ParseInt(res.Header.Get("X-RateLimit-Remaining"), 10, 64)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return n
 }

@@ -14,12 +14,12 @@ import (
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("Ada", everything, 1<<30)
+	secret, _ := s.Key("Ada", everything, 1<<30)
 	b := s.browser()
 	b.signIn(secret)
 	s.category(1, "Dogs")
 	s.category(2, "Cats")
-	pet := s.pet("Bello")
+	pet := s.Pet("Bello")
 	path := fmt.Sprint("/console/pets/", pet.ID)
 	b.post(path, b.get(path+"/edit").form(t, path, "name", "Bello von Testhund", "category", "Cats")).wantMoved(t, "rename", path)
 	b.upload(pet.ID, jpegFile)
@@ -58,7 +58,7 @@ func TestMarkedOrders(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(everything)
 	for i := range 5 {
-		s.order(s.pet(fmt.Sprint("Rex ", i)).ID)
+		s.order(s.Pet(fmt.Sprint("Rex ", i)).ID)
 	}
 	list := b.get("/console/orders")
 	list.want(t, "the list", http.StatusOK, `href="/console/orders?marked=all">Mark all</a>`)
@@ -73,7 +73,7 @@ func TestMarkedOrders(t *testing.T) {
 	form["mark"] = list.marks()[:5]
 	question := b.post("/console/orders/marked?change=delivered", form)
 	question.want(t, "deliver", http.StatusOK, "Deliver 5 orders?", "Rex 4")
-	s.move(s.order(s.pet("other").ID), animalstore.OrderApproved)
+	s.move(s.order(s.Pet("other").ID), animalstore.OrderApproved)
 	other := b.get("/console/orders/2")
 	b.post("/console/orders/2", other.form(t, "/console/orders/2", "status", "cancelled"))
 	p := b.post("/console/orders/marked/change", question.form(t, "/console/orders/marked/change"))

@@ -28,12 +28,12 @@ func (b askedBody) Read(p []byte) (int, error) {
 
 // holdFile sends a form with a file, and returns when the server has begun to read it.
 func (b *browser) holdFile() (send *io.PipeWriter, response <-chan shown) {
-	b.s.t.Helper()
+	b.s.T.Helper()
 	body, send := io.Pipe()
 	asked, got := make(chan struct{}), make(chan shown, 1)
-	req, err := http.NewRequest(http.MethodPost, b.s.url+"/console/pets/import/check", askedBody{body, sync.OnceFunc(func() { close(asked) })})
+	req, err := http.NewRequest(http.MethodPost, b.s.URL+"/console/pets/import/check", askedBody{body, sync.OnceFunc(func() { close(asked) })})
 	if err != nil {
-		b.s.t.Fatal(err)
+		b.s.T.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "multipart/form-data; boundary=x")
 	req.Header.Set("Expect", "100-continue")
@@ -56,7 +56,7 @@ func TestImportsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.http.DisableKeepAlives = true // a refused form may end its connection, and Go repeats no POST
-	secret, _ := s.key("shared", everything, 1<<30)
+	secret, _ := s.Key("shared", everything, 1<<30)
 	first, same := s.browser(), s.browser()
 	first.signIn(secret)
 	same.signIn(secret)
@@ -111,7 +111,7 @@ func TestUnreadProgress(t *testing.T) {
 		third := s.signedIn(everything)
 		for range 2 {
 			b := s.signedIn(everything)
-			req, err := http.NewRequest(http.MethodPost, s.url+"/console/pets/import/add", strings.NewReader(formStart+petLines(1)+"\r\n--x--\r\n"))
+			req, err := http.NewRequest(http.MethodPost, s.URL+"/console/pets/import/add", strings.NewReader(formStart+petLines(1)+"\r\n--x--\r\n"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestUnreadProgress(t *testing.T) {
 func TestImportCharged(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("free", animalstore.Write, 5)
+	secret, _ := s.Key("free", animalstore.Write, 5)
 	b := s.browser()
 	b.signIn(secret)
 	for _, action := range []string{"check", "add"} {

@@ -16,7 +16,7 @@ import (
 // importFile sends a file with the form of the page Import. done is what an earlier page
 // said, if it isn't "".
 func (b *browser) importFile(action, name, content, done string) shown {
-	b.s.t.Helper()
+	b.s.T.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
 	part, _ := w.CreateFormFile("file", name) // a bytes.Buffer never fails
@@ -43,10 +43,10 @@ func mistakes(n int) string { return strings.ReplaceAll(petLines(n), ",1\n", ",\
 
 // count is how many pets are in the store.
 func (s *site) count() (n int64) {
-	s.t.Helper()
-	inventory, err := s.db.CountPets(s.t.Context(), nil)
+	s.T.Helper()
+	inventory, err := s.DB.CountPets(s.T.Context(), nil)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return inventory.Available + inventory.Pending + inventory.Sold
 }
@@ -90,10 +90,10 @@ func TestImportRefused(t *testing.T) {
 func TestImportStops(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("few", animalstore.Write, 4) // one for the file, three for its pets
+	secret, _ := s.Key("few", animalstore.Write, 4) // one for the file, three for its pets
 	b := s.browser()
 	b.signIn(secret)
-	s.advance(time.Hour)
+	s.Advance(time.Hour)
 	file, done := petLines(750), ""
 	for i, added := range []int64{300, 600, 750} {
 		p := b.importFile("add", "pets.csv", file, done)
@@ -106,9 +106,9 @@ func TestImportStops(t *testing.T) {
 		}
 		p.want(t, "stopped", http.StatusTooManyRequests, fmt.Sprintf("%d of 750 pets", added), `class="countdown"`)
 		done = html.UnescapeString(regexpFind(t, p.body, `name="done" value="([^"]*)"`))
-		s.advance(time.Hour)
+		s.Advance(time.Hour)
 	}
-	s.advance(time.Hour)
+	s.Advance(time.Hour)
 	b.importFile("add", "pets.csv", file, "").want(t, "from the beginning", http.StatusTooManyRequests, "300 of 750 pets")
 	if n := s.count(); n != 750 {
 		t.Errorf("got %d pets, want each line once", n)

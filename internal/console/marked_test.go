@@ -27,7 +27,7 @@ func TestMarkedPets(t *testing.T) {
 	s := start(t)
 	b := s.signedIn(everything)
 	for range 4 {
-		s.pet("Rex")
+		s.Pet("Rex")
 	}
 	list := b.get("/console/pets?rows=50")
 	form := url.Values{"mark": list.marks(), "from": {"/console/pets?rows=50"}}
@@ -74,10 +74,10 @@ func TestMarkedPetsStop(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for range 5 {
-		s.pet("Rex")
+		s.Pet("Rex")
 	}
 	form := url.Values{"mark": s.signedIn(everything).get("/console/pets").marks(), "change": {"sold"}}
-	secret, _ := s.key("few", animalstore.Read|animalstore.Write, 3)
+	secret, _ := s.Key("few", animalstore.Read|animalstore.Write, 3)
 	b := s.browser()
 	b.signIn(secret) // the first request
 	p := b.post("/console/pets/marked/change", form)

@@ -15,20 +15,20 @@ import (
 
 // order places an order for a pet.
 func (s *site) order(petID int64) animalstore.Order {
-	s.t.Helper()
-	order, _, err := s.db.PlaceOrder(s.t.Context(), animalstore.NewOrder{PetID: petID}, animalstore.At(s.clock()), nil)
+	s.T.Helper()
+	order, _, err := s.DB.PlaceOrder(s.T.Context(), animalstore.NewOrder{PetID: petID}, animalstore.At(s.Now()), nil)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return order
 }
 
 // move changes the status of an order.
 func (s *site) move(order animalstore.Order, to animalstore.OrderStatus) {
-	s.t.Helper()
-	change := func(o *animalstore.Order) error { return o.Move(to, animalstore.At(s.clock())) }
-	if _, err := s.db.UpdateOrder(s.t.Context(), order.ID, change); err != nil {
-		s.t.Fatal(err)
+	s.T.Helper()
+	change := func(o *animalstore.Order) error { return o.Move(to, animalstore.At(s.Now())) }
+	if _, err := s.DB.UpdateOrder(s.T.Context(), order.ID, change); err != nil {
+		s.T.Fatal(err)
 	}
 }
 
@@ -36,13 +36,13 @@ func (s *site) move(order animalstore.Order, to animalstore.OrderStatus) {
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("clerk", animalstore.Read|animalstore.Write, 100)
+	secret, _ := s.Key("clerk", animalstore.Read|animalstore.Write, 100)
 	b := s.browser()
 	b.signIn(secret)
 	for i := range 8 {
-		s.order(s.pet(fmt.Sprint("placed ", i)).ID)
+		s.order(s.Pet(fmt.Sprint("placed ", i)).ID)
 	}
-	approved, delivered := s.order(s.pet("approved").ID), s.order(s.pet("delivered").ID)
+	approved, delivered := s.order(s.Pet("approved").ID), s.order(s.Pet("delivered").ID)
 	s.move(approved, animalstore.OrderApproved)
 	s.move(delivered, animalstore.OrderApproved)
 	s.move(delivered, animalstore.OrderDelivered)
@@ -57,16 +57,16 @@ func TestOverview(t *testing.T) {
 	if want := fmt.Sprintf("%d of 100 requests left", s.left(secret)+1); !strings.Contains(rest, want) {
 		t.Errorf("got no %q in\n%s", want, rest)
 	}
-	s.pet("new")
-	s.advance(4 * time.Second)
+	s.Pet("new")
+	s.Advance(4 * time.Second)
 	b.get("/console").want(t, "counted 4 seconds ago", http.StatusOK, `<span class="figure">0</span>`)
-	s.advance(7 * time.Second)
+	s.Advance(7 * time.Second)
 	b.get("/console").want(t, "counted again", http.StatusOK, `=available"><span class="figure">1</span>`)
 	for i := range 91 {
-		s.order(s.pet(fmt.Sprint("more ", i)).ID)
+		s.order(s.Pet(fmt.Sprint("more ", i)).ID)
 	}
 	b.get("/console").want(t, "100 wait", http.StatusOK, "Orders waiting: 100<")
-	s.order(s.pet("one more").ID)
+	s.order(s.Pet("one more").ID)
 	b.get("/console").want(t, "more wait", http.StatusOK, "Orders waiting: 100+<")
 }
 
@@ -75,13 +75,13 @@ func TestToday(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // events have the time of the machine
 		s := startInBubble(t)
 		b := s.signedIn(everything)
-		s.pet("before")
+		s.Pet("before")
 		time.Sleep(time.Millisecond)
 		begin := time.Now().UTC()
 		path := "/console/events?since=" + begin.Format("2006-01-02T15:04:05.000Z")
 		b.get(path).want(t, "nothing yet", http.StatusOK, `<time datetime="`+begin.Format("2006-01-02T15:04:05.000Z")+`"`)
 		for i := range 60 { // more than a page
-			s.pet(fmt.Sprint("after ", i))
+			s.Pet(fmt.Sprint("after ", i))
 		}
 		p := b.get(path)
 		next := html.UnescapeString(regexpFind(t, p.body, `rel="next" href="([^"]+)">`))

@@ -22,13 +22,13 @@ func (s *site) target(pattern string) (method, path string) {
 	id := int64(1)
 	switch {
 	case strings.HasPrefix(path, "/console/pets/{id}"):
-		id = s.pet("Rex").ID
+		id = s.Pet("Rex").ID
 	case strings.HasPrefix(path, "/console/orders/{id}"):
-		id = s.order(s.pet("Tom").ID).ID
+		id = s.order(s.Pet("Tom").ID).ID
 	case strings.HasPrefix(path, "/console/photos/{id}"):
-		id = s.photo(s.pet("Mia").ID).ID
+		id = s.Photo(s.Pet("Mia").ID).ID
 	case strings.HasPrefix(path, "/console/keys/{id}"):
-		_, id = s.key("another", animalstore.Read, 60)
+		_, id = s.Key("another", animalstore.Read, 60)
 	}
 	return method, strings.NewReplacer("{id}", fmt.Sprint(id), "{delivery}", "1", "{photo}", "1").Replace(path)
 }
@@ -69,7 +69,7 @@ func TestNeeds(t *testing.T) {
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.pet("Kim")
+	s.Pet("Kim")
 	refused := map[string]bool{}
 	for _, has := range []animalstore.Permissions{
 		animalstore.Write | animalstore.Admin, animalstore.Read | animalstore.Admin, animalstore.Read | animalstore.Write,
@@ -162,21 +162,21 @@ func wantOnlyAllowed(t *testing.T, what string, p shown, has animalstore.Permiss
 
 // content is everything in the store that the console can change, except sessions.
 func (s *site) content() string {
-	s.t.Helper()
+	s.T.Helper()
 	const most = 1000
-	ctx := s.t.Context()
-	pets, err := s.db.Pets(ctx, db.PetQuery{Limit: most})
-	orders, err2 := s.db.Orders(ctx, db.OrderQuery{Limit: most})
-	categories, err3 := s.db.Categories(ctx, db.CategoryQuery{Limit: most})
-	keys, err4 := s.db.Keys(ctx, db.KeyQuery{Limit: most})
-	webhooks, err5 := s.db.Webhooks(ctx, db.WebhookQuery{Limit: most})
+	ctx := s.T.Context()
+	pets, err := s.DB.Pets(ctx, db.PetQuery{Limit: most})
+	orders, err2 := s.DB.Orders(ctx, db.OrderQuery{Limit: most})
+	categories, err3 := s.DB.Categories(ctx, db.CategoryQuery{Limit: most})
+	keys, err4 := s.DB.Keys(ctx, db.KeyQuery{Limit: most})
+	webhooks, err5 := s.DB.Webhooks(ctx, db.WebhookQuery{Limit: most})
 	var ids []int64
 	for _, pet := range pets {
 		ids = append(ids, pet.ID)
 	}
-	photos, err6 := s.db.Photos(ctx, db.PhotoQuery{PetIDs: ids, Limit: most})
+	photos, err6 := s.DB.Photos(ctx, db.PhotoQuery{PetIDs: ids, Limit: most})
 	if err := errors.Join(err, err2, err3, err4, err5, err6); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	for i := range keys {
 		keys[i].LastUsedAt = animalstore.Time{}
@@ -201,7 +201,7 @@ func TestFirstPageForEveryKey(t *testing.T) {
 func TestEveryCallIsCharged(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("shop", everything, 1<<30)
+	secret, _ := s.Key("shop", everything, 1<<30)
 	b := s.browser()
 	b.signIn(secret)
 	cost := func(path string, status int) int64 {
@@ -210,7 +210,7 @@ func TestEveryCallIsCharged(t *testing.T) {
 		b.get(path).want(t, path, status)
 		return before - s.left(secret) - 1
 	}
-	pet := fmt.Sprint("/console/pets/", s.pet("Rex").ID)
+	pet := fmt.Sprint("/console/pets/", s.Pet("Rex").ID)
 	for path, want := range map[string]int64{
 		"/console": 4, "/console/usage": 2, "/console/failures": 1, "/console/events": 2, "/console/events?type=pet.*": 3, "/console/pets": 3, pet: 4, pet + "/edit": 3, "/console/orders": 1, "/console/keys/1": 3,
 	} {
@@ -227,7 +227,7 @@ func TestEveryCallIsCharged(t *testing.T) {
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, id := s.key("shop", everything, 4)
+	secret, id := s.Key("shop", everything, 4)
 	b := s.browser()
 	b.signIn(secret)
 	b.get("/console").want(t, "within the limit", http.StatusOK)
@@ -237,14 +237,14 @@ func TestLimited(t *testing.T) {
 		t.Errorf("got Retry-After %q, want 60", got)
 	}
 	s.browser().signIn(secret).want(t, "signing in over the limit", http.StatusTooManyRequests)
-	s.advance(2 * time.Second)
+	s.Advance(2 * time.Second)
 	for range 100 {
 		b.get("/console")
 	}
 	b.get("/console").want(t, "banned", http.StatusTooManyRequests, "banned", "<time")
 
 	// The limits of the other key are its own, and it sees and lifts the ban.
-	if err := s.server.Save(t.Context()); err != nil {
+	if err := s.Server.Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	operator := s.signedIn(everything)
@@ -253,7 +253,7 @@ func TestLimited(t *testing.T) {
 	key := operator.get(path)
 	operator.post(path+"/unban", key.form(t, path+"/unban")).wantMoved(t, "unban", path).wantDone(t, "unbanned")
 	operator.post(path+"/unban", key.form(t, path+"/unban")).wantMoved(t, "unban again", path).wantDone(t, "no-ban")
-	s.advance(time.Minute)
+	s.Advance(time.Minute)
 	b.get("/console").want(t, "after the ban was lifted", http.StatusOK)
 }
 

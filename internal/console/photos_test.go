@@ -16,10 +16,10 @@ var thumbnails = regexp.MustCompile(`<img src="(/console/photos/[0-9]+/(?:image|
 
 // gallery returns the alternative texts of the photos on the page of a pet.
 func (b *browser) gallery(pet int64) (alts []string) {
-	b.s.t.Helper()
+	b.s.T.Helper()
 	for _, m := range thumbnails.FindAllStringSubmatch(b.get(fmt.Sprint("/console/pets/", pet)).body, -1) {
 		if p := b.get(html.UnescapeString(m[1])); p.status != http.StatusOK {
-			b.s.t.Errorf("%s: got %d, want an image", m[1], p.status)
+			b.s.T.Errorf("%s: got %d, want an image", m[1], p.status)
 		}
 		alts = append(alts, html.UnescapeString(m[2]))
 	}
@@ -31,7 +31,7 @@ func TestGallery(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	pet := s.pet(`"Rex" & Co`)
+	pet := s.Pet(`"Rex" & Co`)
 	path := fmt.Sprint("/console/pets/", pet.ID)
 	b.upload(pet.ID, jpegFile).wantMoved(t, "one file", path).wantDone(t, "photo-added")
 	b.upload(pet.ID, pngFile.as("a", "application/octet-stream"), webpFile.as("b", ""), jpegFile).wantMoved(t, "several files", path).wantDone(t, "photos-added")
@@ -53,7 +53,7 @@ func TestGallery(t *testing.T) {
 	}
 	b.get(html.UnescapeString(links[1][1])).want(t, "a removed photo", http.StatusNotFound)
 	for range 7 {
-		s.photo(pet.ID)
+		s.Photo(pet.ID)
 	}
 	full := b.get(path)
 	full.want(t, "full", http.StatusOK, "Photo 10 of")
@@ -74,19 +74,19 @@ func TestGallery(t *testing.T) {
 func TestImages(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	pet := s.pet("Rex")
-	added := s.photo(pet.ID)
-	secret, _ := s.key("shop", animalstore.Read, 5)
+	pet := s.Pet("Rex")
+	added := s.Photo(pet.ID)
+	secret, _ := s.Key("shop", animalstore.Read, 5)
 	b := s.browser()
 	b.signIn(secret)
 	before := s.left(secret)
 	for _, kind := range []string{"image", "thumbnail"} {
 		path := fmt.Sprint("/console/photos/", added.ID, "/", kind)
-		req, err := http.NewRequest(http.MethodGet, s.url+strings.Replace(path, "/console", "/v1", 1), nil)
+		req, err := http.NewRequest(http.MethodGet, s.URL+strings.Replace(path, "/console", "/v1", 1), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		owner, _ := s.key("owner", everything, 1<<30)
+		owner, _ := s.Key("owner", everything, 1<<30)
 		req.Header.Set("Authorization", "Bearer "+owner)
 		want := s.browser().roundTrip(req)
 		got := b.get(path)
@@ -124,13 +124,13 @@ func TestImages(t *testing.T) {
 func TestFaces(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("shop", everything, 1<<30)
+	secret, _ := s.Key("shop", everything, 1<<30)
 	b := s.browser()
 	b.signIn(secret)
 	for i := range 3 {
-		pet := s.pet(fmt.Sprint("Rex ", i))
+		pet := s.Pet(fmt.Sprint("Rex ", i))
 		for range animalstore.MaxPhotos {
-			s.photo(pet.ID)
+			s.Photo(pet.ID)
 		}
 		s.order(pet.ID)
 	}
@@ -149,7 +149,7 @@ func TestFaces(t *testing.T) {
 			t.Errorf("%s: got the photos %s, want %s", path, got, want)
 		}
 	}
-	s.pet("\u202E élan")
+	s.Pet("\u202E élan")
 	b.get("/console/pets").want(t, "a placeholder", http.StatusOK, `aria-hidden="true"><bdi>É</bdi></span>`)
 }
 

@@ -19,7 +19,7 @@ import (
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("shop", everything, 1<<30)
+	secret, _ := s.Key("shop", everything, 1<<30)
 	b := s.browser()
 	b.get("/console").wantMoved(t, "signed out", "/console/sign-in?next=%2Fconsole")
 	b.get("/console/pets?status=sold").wantMoved(t, "signed out", "/console/sign-in?next=%2Fconsole%2Fpets%3Fstatus%3Dsold")
@@ -57,16 +57,16 @@ func TestSignIn(t *testing.T) {
 
 // useUpAddress sends more requests without a valid key than an address may, all at once.
 func (s *site) useUpAddress() {
-	s.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	s.T.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	defer conn.Close()
 	const request = "GET /v1/limits HTTP/1.1\r\nHost: store\r\nAuthorization: Bearer x\r\n"
 	go io.WriteString(conn, strings.Repeat(request+"\r\n", ratelimit.PerAddress)+request+"Connection: close\r\n\r\n")
 	if _, err := io.Copy(io.Discard, conn); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *site) useUpAddress() {
 func TestWrongKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("shop", everything, 1<<30)
+	secret, _ := s.Key("shop", everything, 1<<30)
 	b := s.browser()
 	before := s.left("not-a-key-of-this-store")
 	wrong := []string{"", "x", keys.Mint(animalstore.Production), keys.Mint(animalstore.Staging), secret + "x", "Bearer " + secret, "ключ", strings.Repeat("k", 5000)}
@@ -140,33 +140,33 @@ func TestSessionsEnd(t *testing.T) {
 	}
 	signedOut("the stolen cookie", stolen)
 
-	secret, id := s.key("to be revoked", everything, 1<<30)
+	secret, id := s.Key("to be revoked", everything, 1<<30)
 	b = s.browser()
 	b.signIn(secret)
 	b.get("/console").want(t, "signed in", http.StatusOK)
-	revoke := func(k *animalstore.Key, _ bool) error { k.Revoke(animalstore.At(s.clock())); return nil }
-	if _, err := s.db.UpdateKey(t.Context(), id, animalstore.At(s.clock()), revoke); err != nil {
+	revoke := func(k *animalstore.Key, _ bool) error { k.Revoke(animalstore.At(s.Now())); return nil }
+	if _, err := s.DB.UpdateKey(t.Context(), id, animalstore.At(s.Now()), revoke); err != nil {
 		t.Fatal(err)
 	}
-	s.advance(time.Second)
+	s.Advance(time.Second)
 	signedOut("a revoked key", *b)
 
-	secret, id = s.key("to be rotated", everything, 1<<30)
+	secret, id = s.Key("to be rotated", everything, 1<<30)
 	b = s.browser()
 	b.signIn(secret)
-	now := s.clock()
-	if _, err := s.db.RotateKey(t.Context(), id, db.KeyRotation{Hash: keys.Hash("another"), At: animalstore.At(now), OldUntil: animalstore.At(now.Add(time.Hour))}, nil); err != nil {
+	now := s.Now()
+	if _, err := s.DB.RotateKey(t.Context(), id, db.KeyRotation{Hash: keys.Hash("another"), At: animalstore.At(now), OldUntil: animalstore.At(now.Add(time.Hour))}, nil); err != nil {
 		t.Fatal(err)
 	}
-	s.advance(59 * time.Minute)
+	s.Advance(59 * time.Minute)
 	b.get("/console").want(t, "in the grace period", http.StatusOK)
-	s.advance(time.Minute)
+	s.Advance(time.Minute)
 	signedOut("after the grace period", *b)
 
 	b = s.signedIn(everything)
-	s.advance(12*time.Hour - time.Second)
+	s.Advance(12*time.Hour - time.Second)
 	b.get("/console").want(t, "before 12 hours", http.StatusOK)
-	s.advance(time.Second)
+	s.Advance(time.Second)
 	signedOut("after 12 hours", *b)
 }
 
@@ -175,7 +175,7 @@ func TestSessionsEnd(t *testing.T) {
 func TestFixation(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("shop", everything, 1<<30)
+	secret, _ := s.Key("shop", everything, 1<<30)
 	b := s.browser()
 	b.cookie = "planted-by-an-attacker-planted-by-an-attacker"
 	planted := *b
@@ -198,7 +198,7 @@ func TestFixation(t *testing.T) {
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("shop", everything, 1<<30)
+	secret, _ := s.Key("shop", everything, 1<<30)
 	b := s.signedIn(everything)
 	s.category(1, "dogs")
 	form := url.Values{"name": {"Rex"}, "category": {"1"}, "status": {"available"}}
@@ -212,7 +212,7 @@ func TestOtherOrigins(t *testing.T) {
 			other.post("/console/sign-in", url.Values{"key": {secret}}).want(t, name+" "+site, http.StatusForbidden)
 		}
 	}
-	b.header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {s.url}}
+	b.header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {s.URL}}
 	b.get("/console/pets").want(t, "the list", http.StatusOK, `class="empty"`)
 	if p := b.post("/console/pets", form); p.status != http.StatusSeeOther {
 		t.Errorf("from the console's own page: got %d, want 303", p.status)
@@ -225,17 +225,17 @@ func TestSuspension(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	admin := s.signedIn(everything)
-	secret, id := s.key("shop", animalstore.PetsRead, 1<<30)
+	secret, id := s.Key("shop", animalstore.PetsRead, 1<<30)
 	b := s.browser()
 	path := fmt.Sprint("/console/keys/", id)
 	page := admin.get(path)
 	admin.post(path+"/suspend", page.form(t, path+"/suspend")).wantMoved(t, "suspend", path).wantDone(t, "suspended")
-	s.advance(time.Second)
+	s.Advance(time.Second)
 	b.signIn(secret).want(t, "sign in again", http.StatusForbidden, "suspended")
 	page = admin.get(path)
 	page.want(t, "the key", http.StatusOK, `<span class="tag suspended">`)
 	admin.post(path+"/resume", page.form(t, path+"/resume")).wantMoved(t, "resume", path).wantDone(t, "resumed")
-	s.advance(time.Second)
+	s.Advance(time.Second)
 	b.signIn(secret).wantMoved(t, "sign in after all", "/console")
 	admin.post("/console/keys/1/suspend", nil).want(t, "the last admin", http.StatusConflict, `role="alert"`)
 }

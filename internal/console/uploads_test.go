@@ -19,6 +19,7 @@ import (
 	"animalstore"
 	"animalstore/internal/console"
 	"animalstore/internal/photo/phototest"
+	"animalstore/internal/server/servertest"
 )
 
 // file is a file in a form.
@@ -46,22 +47,22 @@ func multipartForm(once string, files ...file) (contentType string, body []byte)
 
 // upload sends files with the form on the page of a pet.
 func (b *browser) upload(pet int64, files ...file) shown {
-	b.s.t.Helper()
+	b.s.T.Helper()
 	path := fmt.Sprint("/console/pets/", pet)
-	return b.send(path+"/photos", b.get(path).form(b.s.t, path+"/photos").Get("once"), files...)
+	return b.send(path+"/photos", b.get(path).form(b.s.T, path+"/photos").Get("once"), files...)
 }
 
 func (b *browser) send(path, once string, files ...file) shown {
-	b.s.t.Helper()
+	b.s.T.Helper()
 	contentType, body := multipartForm(once, files...)
 	return b.sendBody(path, contentType, bytes.NewReader(body))
 }
 
 func (b *browser) sendBody(path, contentType string, body io.Reader) shown {
-	b.s.t.Helper()
-	req, err := http.NewRequest(http.MethodPost, b.s.url+path, body)
+	b.s.T.Helper()
+	req, err := http.NewRequest(http.MethodPost, b.s.URL+path, body)
 	if err != nil {
-		b.s.t.Fatal(err)
+		b.s.T.Fatal(err)
 	}
 	req.Header = b.header.Clone()
 	req.Header.Set("Content-Type", contentType)
@@ -83,7 +84,7 @@ func TestRefusedFiles(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	pet := s.pet("Rex")
+	pet := s.Pet("Rex")
 	polyglot := []byte("\xff\xd8\xff\xe0<html><script>alert(1)</script>")
 	p := b.upload(pet.ID, jpegFile,
 		file{"page.html", "text/html", []byte("<!doctype html><script>alert(1)</script>")},
@@ -117,7 +118,7 @@ func TestUploadOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	pet := s.pet("Rex")
+	pet := s.Pet("Rex")
 	path := fmt.Sprint("/console/pets/", pet.ID)
 	once := b.get(path).form(t, path+"/photos").Get("once")
 	for range 3 {
@@ -134,7 +135,7 @@ func TestUploadMemory(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	path := fmt.Sprint("/console/pets/", s.pet("Rex").ID, "/photos")
+	path := fmt.Sprint("/console/pets/", s.Pet("Rex").ID, "/photos")
 	large := strings.Repeat("a", 100_000)
 	b.post(path, url.Values{"photo": {large}}).want(t, "not multipart", http.StatusRequestEntityTooLarge)
 	b.send(path, "", jpegFile, pngFile.as(large, "image/png")).want(t, "a long header", http.StatusBadRequest)
@@ -154,8 +155,8 @@ func TestUploadMemory(t *testing.T) {
 func TestUploadOverLimit(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	secret, _ := s.key("shop", everything, 3)
-	pet := s.pet("Rex")
+	secret, _ := s.Key("shop", everything, 3)
+	pet := s.Pet("Rex")
 	b := s.browser()
 	b.signIn(secret)
 	path := fmt.Sprint("/console/pets/", pet.ID)
@@ -170,7 +171,7 @@ func TestUploadStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startInBubble(t)
 		b := s.signedIn(everything)
-		pet := s.pet("Rex")
+		pet := s.Pet("Rex")
 		contentType, body := multipartForm("", jpegFile, pngFile)
 		reader, writer := io.Pipe()
 		path := fmt.Sprint("/console/pets/", pet.ID)
@@ -179,7 +180,7 @@ func TestUploadStreams(t *testing.T) {
 		end := bytes.Index(body, jpegFile.content) + len(jpegFile.content) + 80 // with the boundary that ends it
 		writer.Write(body[:end])
 		synctest.Wait()
-		if _, err := s.db.Photo(t.Context(), 1); err != nil {
+		if _, err := s.DB.Photo(t.Context(), 1); err != nil {
 			t.Errorf("before the second file is sent: got %v, want the first to be a photo", err)
 		}
 		writer.Write(body[end:])
@@ -221,7 +222,7 @@ func TestDeadlines(t *testing.T) {
 	api := &apiWithDeadlines{read: http.ErrNotSupported, write: http.ErrNotSupported}
 	listener := httptest.NewServer(console.New(console.Config{Now: time.Now, Server: api, Sessions: api}))
 	defer listener.Close()
-	b := &browser{s: &site{t: t, url: listener.URL, http: http.DefaultTransport.(*http.Transport)}, cookie: "any", header: http.Header{}}
+	b := &browser{s: &site{Store: &servertest.Store{T: t, URL: listener.URL}, http: http.DefaultTransport.(*http.Transport)}, cookie: "any", header: http.Header{}}
 	b.send("/console/pets/1/photos", "", jpegFile).wantMoved(t, "upload", "/console/pets/1")
 	if api.read != nil || api.write != nil {
 		t.Errorf("the deadlines of an upload: got %v and %v, want them set", api.read, api.write)
@@ -238,7 +239,7 @@ func TestBrokenUpload(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	b := s.signedIn(everything)
-	pet := s.pet("Rex")
+	pet := s.Pet("Rex")
 	path := fmt.Sprint("/console/pets/", pet.ID)
 	contentType, body := multipartForm("", jpegFile, pngFile)
 	for what, end := range map[string]int{"in a file": len(body) - 200, "in the boundary": len(body) - 20} {

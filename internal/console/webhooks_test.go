@@ -72,7 +72,7 @@ func TestFailingWebhooks(t *testing.T) {
 	b := s.signedIn(everything)
 	attempt := func(status int, failing bool) {
 		t.Helper()
-		if _, err := s.db.PingWebhook(t.Context(), 1, animalstore.WebhookPing, animalstore.At(s.clock())); err != nil {
+		if _, err := s.DB.PingWebhook(t.Context(), 1, animalstore.WebhookPing, animalstore.At(s.Now())); err != nil {
 			t.Fatal(err)
 		}
 		s.attempt(status)
@@ -81,7 +81,7 @@ func TestFailingWebhooks(t *testing.T) {
 				t.Errorf("%s after %d: failing is %t, want %t", path, status, got, failing)
 			}
 		}
-		s.advance(time.Second)
+		s.Advance(time.Second)
 	}
 	attempt(200, false)
 	attempt(500, true)

@@ -30,24 +30,17 @@ func bansOfKeys(t *testing.T, d db.DB) {
 		d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { return check(k) })
 		d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: db.KeyHash{1}, At: noon, OldUntil: later}, check)
 	}
-	save := func(bannedAt, until animalstore.Time, level int64) {
-		t.Helper()
-		state := db.LimitState{BannedAt: bannedAt.Milli(), BannedUntil: until.Milli(), BanLevel: level}
-		if err := d.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: key.ID, LimitState: state}}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	want("before", animalstore.Ban{})
-	save(noon, later, 2)
-	want("banned", animalstore.Ban{Until: later, Level: 2})
-	lifted, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { k.Unban(noon, noon); return nil })
-	if err != nil || lifted.Ban != (animalstore.Ban{}) {
-		t.Errorf("UpdateKey = %+v, %v, want no ban", lifted, err)
+	first, second := animalstore.Ban{Until: later, Level: 2}, animalstore.Ban{Until: later, Level: 3}
+	mustBan(t, d, key.ID, noon, first)
+	want("banned", first)
+	lifted := mustUpdateKey(t, d, key.ID, func(k *animalstore.Key) { k.Unban(noon, noon) })
+	if lifted.Ban != (animalstore.Ban{}) {
+		t.Errorf("UpdateKey = %+v, want no ban", lifted)
 	}
 	want("lifted", animalstore.Ban{})
-	next := animalstore.AtMilli(noon.Milli() + 1)
-	save(next, later, 3)
-	want("banned again", animalstore.Ban{Until: later, Level: 3})
+	mustBan(t, d, key.ID, animalstore.AtMilli(noon.Milli()+1), second)
+	want("banned again", second)
 }
 
 // oneEventPerSave: a save changes a key at most once, even if it contains several

@@ -12,11 +12,9 @@ import (
 	"animalstore/internal/testenv"
 )
 
-func noCheck(*animalstore.Category) error { return nil }
-
 func mustPutCategory(t *testing.T, d db.DB, c animalstore.Category) (created bool) {
 	t.Helper()
-	created, err := d.PutCategory(t.Context(), c, noCheck)
+	created, err := d.PutCategory(t.Context(), c, func(*animalstore.Category) error { return nil })
 	if err != nil {
 		t.Fatalf("PutCategory(%+v): %v", c, err)
 	}

@@ -115,11 +115,7 @@ func keyChangesHaveEvents(t *testing.T, d db.DB) {
 	log.want(t, "key", []string{subject("key.created", key.ID)}, key)
 	update := func(doing string, eventType animalstore.EventType, change func(*animalstore.Key)) {
 		t.Helper()
-		got, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { change(k); return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		log.want(t, doing, []string{subject(eventType, key.ID)}, got)
+		log.want(t, doing, []string{subject(eventType, key.ID)}, mustUpdateKey(t, d, key.ID, change))
 	}
 	update("new name", "key.updated", func(k *animalstore.Key) { k.Name = "two" })
 	update("expiry", "key.updated", func(k *animalstore.Key) { k.ExpiresAt = later })
@@ -128,24 +124,17 @@ func keyChangesHaveEvents(t *testing.T, d db.DB) {
 		t.Fatal(err)
 	}
 	log.want(t, "rotation", []string{subject("key.rotated", key.ID)}, rotated)
-	ban := func(at animalstore.Time, level int64) {
-		t.Helper()
-		state := db.LimitState{BannedAt: at.Milli(), BannedUntil: later.Milli(), BanLevel: level}
-		if err := d.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: key.ID, LimitState: state}, {KeyID: owner.ID}}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	banned := rotated
 	banned.Ban = animalstore.Ban{Until: later, Level: 1}
-	ban(noon, 1)
+	mustBan(t, d, key.ID, noon, banned.Ban)
 	log.want(t, "ban", []string{subject("key.banned", key.ID)}, banned)
-	ban(noon, 1)
+	mustBan(t, d, key.ID, noon, banned.Ban)
 	log.want(t, "the same ban again", []string{})
 	update("unban", "key.unbanned", func(k *animalstore.Key) { k.Unban(noon, noon) })
-	ban(noon, 1)
+	mustBan(t, d, key.ID, noon, banned.Ban)
 	log.want(t, "a ban that was lifted", []string{})
 	banned.Ban.Level = 2
-	ban(animalstore.AtMilli(noon.Milli()+5), 2)
+	mustBan(t, d, key.ID, animalstore.AtMilli(noon.Milli()+5), banned.Ban)
 	log.want(t, "next ban", []string{subject("key.banned", key.ID)}, banned)
 	update("revocation", "key.revoked", func(k *animalstore.Key) { k.Revoke(noon) })
 }
@@ -158,9 +147,7 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 	order := mustPlaceOrder(t, d, other.ID)
 	key := mustCreateKey(t, d, plainKey(t, "one"), "one")
 	mustPutCategory(t, d, animalstore.Category{ID: 9, Name: "same"})
-	if _, err := revoke(t.Context(), d, key.ID, noon); err != nil {
-		t.Fatal(err)
-	}
+	mustRevoke(t, d, key.ID)
 	log := &eventLog{d: d}
 	log.next(t)
 	refuse := func(p *animalstore.Pet, _ bool) error {
@@ -194,14 +181,17 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 		},
 		"secret in use": func() error { _, err := d.CreateKey(ctx, plainKey(t, "two"), hashOf("one"), noon); return err },
 		"not the first": func() error { _, err := d.CreateFirstKey(ctx, plainKey(t, "two"), hashOf("two"), noon); return err },
-		"revoked again": func() error { _, err := revoke(ctx, d, key.ID, later); return err },
+		"revoked again": func() error {
+			mustUpdateKey(t, d, key.ID, func(k *animalstore.Key) { k.Revoke(later) })
+			return nil
+		},
 		"rotated, revoked": func() error {
 			_, err := d.RotateKey(ctx, key.ID, db.KeyRotation{Hash: hashOf("two"), At: noon, OldUntil: later}, nil)
 			return err
 		},
 		"unban, not banned": func() error {
-			_, err := d.UpdateKey(ctx, key.ID, noon, func(k *animalstore.Key, _ bool) error { k.Unban(later, noon); return nil })
-			return err
+			mustUpdateKey(t, d, key.ID, func(k *animalstore.Key) { k.Unban(later, noon) })
+			return nil
 		},
 		"usage": func() error {
 			return d.SaveUsage(ctx, []db.KeyUsage{{KeyID: key.ID, Hour: noon, Admitted: 1, LastUsed: later}})
@@ -220,6 +210,9 @@ func noChangeNoEvent(t *testing.T, d db.DB) {
 	wantPet(t, d, pet)
 	wantOrder(t, d, order)
 	wantCategories(t, d, animalstore.Category{ID: 1}, animalstore.Category{ID: 9, Name: "same"})
+	if keys := mustKeys(t, d); len(keys) != 1 {
+		t.Errorf("got keys %+v, want only one", keys)
+	}
 }
 
 func eventsHaveActors(t *testing.T, d db.DB) {

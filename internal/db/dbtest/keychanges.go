@@ -41,9 +41,8 @@ func keyChangesReadBack(t *testing.T, d db.DB) {
 		func(k *animalstore.Key) { k.Revoke(later) },
 	} {
 		change(&key)
-		got, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { change(k); return nil })
-		if err != nil || !reflect.DeepEqual(got, key) {
-			t.Errorf("UpdateKey = %+v, %v, want %+v", got, err, key)
+		if got := mustUpdateKey(t, d, key.ID, change); !reflect.DeepEqual(got, key) {
+			t.Errorf("UpdateKey = %+v, want %+v", got, key)
 		}
 		if got, err := d.Key(t.Context(), key.ID); err != nil || !reflect.DeepEqual(got, key) {
 			t.Errorf("Key = %+v, %v, want %+v", got, err, key)
@@ -74,13 +73,9 @@ func otherAdmins(t *testing.T, d db.DB) {
 	adminKey(t, d, "elsewhere", func(k *animalstore.NewKey) { k.Environment = animalstore.Staging })
 	adminKey(t, d, "for a while", func(k *animalstore.NewKey) { k.ExpiresAt = later })
 	suspended := adminKey(t, d, "suspended")
-	if _, err := suspend(t, d, suspended.ID, true); err != nil {
-		t.Fatal(err)
-	}
+	mustSuspend(t, d, suspended.ID, true)
 	revoked := adminKey(t, d, "revoked")
-	if _, err := revoke(t.Context(), d, revoked.ID, noon); err != nil {
-		t.Fatal(err)
-	}
+	mustRevoke(t, d, revoked.ID)
 	for at, want := range map[animalstore.Time]bool{
 		animalstore.At(later.Add(-time.Millisecond)): true, later: false, animalstore.At(later.Add(time.Hour)): false,
 	} {
@@ -88,18 +83,19 @@ func otherAdmins(t *testing.T, d db.DB) {
 			t.Errorf("with a key that expires at %v, otherAdmin is %t at %v, want %t", later, got, at, want)
 		}
 	}
-	if _, err := suspend(t, d, suspended.ID, false); err != nil {
-		t.Fatal(err)
-	}
+	mustSuspend(t, d, suspended.ID, false)
 	if !otherAdminAt(later) {
 		t.Error("with an admin key that was resumed, otherAdmin is false")
 	}
 }
 
-// suspend suspends or resumes a key.
-func suspend(t *testing.T, d db.DB, id int64, suspended bool) (animalstore.Key, error) {
-	return d.UpdateKey(t.Context(), id, noon, func(k *animalstore.Key, _ bool) error {
-		return animalstore.KeyPatch{Suspended: &suspended}.Apply(k, noon.Time)
+// mustSuspend suspends or resumes a key.
+func mustSuspend(t *testing.T, d db.DB, id int64, suspended bool) {
+	t.Helper()
+	mustUpdateKey(t, d, id, func(k *animalstore.Key) {
+		if err := (animalstore.KeyPatch{Suspended: &suspended}).Apply(k, noon.Time); err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 
@@ -116,16 +112,12 @@ func suspensionEndsSessions(t *testing.T, d db.DB) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { k.Networks = "::/0"; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	mustUpdateKey(t, d, key.ID, func(k *animalstore.Key) { k.Networks = "::/0" })
 	for _, want := range []struct {
 		suspended bool
 		left      int
 	}{{false, 3}, {true, 1}, {true, 1}, {false, 1}} {
-		if _, err := suspend(t, d, key.ID, want.suspended); err != nil {
-			t.Fatal(err)
-		}
+		mustSuspend(t, d, key.ID, want.suspended)
 		left := 0
 		for _, secret := range []string{"old", "new", "other"} {
 			if _, err := d.Session(t.Context(), hashOf("session of "+secret)); err == nil {
@@ -215,9 +207,7 @@ func rotation(t *testing.T, d db.DB) {
 		t.Errorf("RotateKey: %v, want check's error", err)
 	}
 	ends("fourth", animalstore.Time{})
-	if _, err := revoke(t.Context(), d, key.ID, noon); err != nil {
-		t.Fatal(err)
-	}
+	mustRevoke(t, d, key.ID)
 	_, err = d.RotateKey(t.Context(), key.ID, db.KeyRotation{Hash: hashOf("new"), At: noon, OldUntil: later}, nil)
 	wantCode(t, err, animalstore.InvalidTransition)
 	if _, found, _ := d.KeyByHash(t.Context(), hashOf("new")); found {

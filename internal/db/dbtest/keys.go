@@ -1,7 +1,6 @@
 package dbtest
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"reflect"
@@ -45,12 +44,27 @@ func mustKeys(t *testing.T, d db.DB) []animalstore.Key {
 	return keys
 }
 
-// revoke revokes a key with UpdateKey.
-func revoke(ctx context.Context, d db.DB, id int64, at animalstore.Time) (animalstore.Key, error) {
-	return d.UpdateKey(ctx, id, at, func(k *animalstore.Key, _ bool) error {
-		k.Revoke(at)
-		return nil
-	})
+func mustUpdateKey(t *testing.T, d db.DB, id int64, change func(*animalstore.Key)) animalstore.Key {
+	t.Helper()
+	key, err := d.UpdateKey(t.Context(), id, noon, func(k *animalstore.Key, _ bool) error { change(k); return nil })
+	if err != nil {
+		t.Fatalf("UpdateKey(%d): %v", id, err)
+	}
+	return key
+}
+
+func mustRevoke(t *testing.T, d db.DB, id int64) animalstore.Key {
+	t.Helper()
+	return mustUpdateKey(t, d, id, func(k *animalstore.Key) { k.Revoke(noon) })
+}
+
+// mustBan saves a ban of a key.
+func mustBan(t *testing.T, d db.DB, id int64, at animalstore.Time, ban animalstore.Ban) {
+	t.Helper()
+	state := db.LimitState{BannedAt: at.Milli(), BannedUntil: ban.Until.Milli(), BanLevel: ban.Level}
+	if err := d.SaveLimitStates(t.Context(), []db.KeyLimitState{{KeyID: id, LimitState: state}}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func wantFound(t *testing.T, d db.DB, secret string, want animalstore.Key) {
@@ -94,10 +108,7 @@ func keyLists(t *testing.T, d db.DB) {
 	for i := range 7 {
 		all = slices.Insert(all, 0, mustCreateKey(t, d, plainKey(t, fmt.Sprint("key ", 9-i)), fmt.Sprint(i)))
 	}
-	var err error
-	if all[3], err = revoke(t.Context(), d, all[3].ID, noon); err != nil {
-		t.Fatalf("revoke: %v", err)
-	}
+	all[3] = mustRevoke(t, d, all[3].ID)
 	if got := mustKeys(t, d); !slices.Equal(got, all) {
 		t.Errorf("Keys\ngot  %+v\nwant %+v", got, all)
 	}
@@ -120,9 +131,7 @@ func firstKeyOnlyOnce(t *testing.T, d db.DB) {
 		t.Errorf("the first key is %+v", owner)
 	}
 	wantFound(t, d, "owner", owner)
-	if _, err := revoke(t.Context(), d, owner.ID, noon); err != nil {
-		t.Fatal(err)
-	}
+	mustRevoke(t, d, owner.ID)
 	// A revoked key counts: revoking the last key must not create a new owner at the next
 	// start.
 	if created, err := d.CreateFirstKey(t.Context(), plainKey(t, "second"), hashOf("second"), noon); err != nil || created {

@@ -21,10 +21,7 @@ func keysVersion(t *testing.T, d db.DB) string {
 func keysVersionChanges(t *testing.T, d db.DB) {
 	key := adminKey(t, d, "one")
 	update := func(change func(*animalstore.Key)) func() error {
-		return func() error {
-			_, err := d.UpdateKey(t.Context(), key.ID, noon, func(k *animalstore.Key, _ bool) error { change(k); return nil })
-			return err
-		}
+		return func() error { mustUpdateKey(t, d, key.ID, change); return nil }
 	}
 	for _, c := range []struct {
 		what    string

@@ -196,28 +196,3 @@ func pausedFinish(t *testing.T, d db.DB) {
 	}
 	finishOne(3, false)
 }
-
-// dispatchAtOnce: many dispatchers run at the same time. Each event becomes one
-// delivery.
-func dispatchAtOnce(t *testing.T, d db.DB) {
-	webhook := mustCreateWebhook(t, d, "pet.*")
-	for round := 1; round <= 5; round++ {
-		for range 10 {
-			mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
-		}
-		mustPublish(t, d)
-		together(t, 8, func(int) error {
-			_, err := d.DispatchEvents(t.Context(), noon, 5)
-			return err
-		})
-		dispatch(t, d, noon) // the rest
-		events := map[int64]bool{}
-		all := deliveriesOf(t, d, webhook.ID, "")
-		for _, one := range all {
-			events[*one.EventID] = true
-		}
-		if len(all) != 10*round || len(events) != len(all) {
-			t.Fatalf("round %d: %d deliveries of %d events, want %d", round, len(all), len(events), 10*round)
-		}
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,19 +12,6 @@ import (
 	"animalstore/internal/db"
 	"animalstore/internal/testenv"
 )
-
-// failedWriteChangesNothing makes a write fail in its last step: two keys can't have the
-// same secret, and the second must not be stored without one.
-func failedWriteChangesNothing(t *testing.T, d db.DB) {
-	first := mustCreateKey(t, d, plainKey(t, "first"), "same")
-	if key, err := d.CreateKey(t.Context(), plainKey(t, "second"), hashOf("same"), noon); err == nil {
-		t.Fatalf("a second key with the same secret was created: %+v", key)
-	}
-	if keys := mustKeys(t, d); len(keys) != 1 || !reflect.DeepEqual(keys[0], first) {
-		t.Errorf("got keys %+v, want only %+v", keys, first)
-	}
-	wantFound(t, d, "same", first)
-}
 
 // cancelledWrites: a write whose context had ended before it began changes nothing and has
 // no event.
@@ -42,30 +28,19 @@ func cancelledWrites(t *testing.T, d db.DB) {
 			_, err := d.UpdatePet(ctx, pet.ID, func(p *animalstore.Pet, _ bool) error { p.Name = "never"; return nil })
 			return err
 		},
-		"DeletePet": func(ctx context.Context) error { return d.DeletePet(ctx, pet.ID, allow) },
 		"PlaceOrder": func(ctx context.Context) error {
 			_, _, err := d.PlaceOrder(ctx, animalstore.NewOrder{PetID: pet.ID}, noon, nil)
-			return err
-		},
-		"UpdateOrder": func(ctx context.Context) error {
-			_, err := d.UpdateOrder(ctx, order.ID, func(o *animalstore.Order) error { return o.Move(animalstore.OrderApproved, noon) })
-			return err
-		},
-		"PutCategory": func(ctx context.Context) error {
-			_, err := d.PutCategory(ctx, animalstore.Category{ID: 1, Name: "never"}, noCheck)
 			return err
 		},
 		"CreateKey": func(ctx context.Context) error {
 			_, err := d.CreateKey(ctx, plainKey(t, "never"), hashOf("never"), noon)
 			return err
 		},
-		"UpdateKey": func(ctx context.Context) error { _, err := revoke(ctx, d, key.ID, noon); return err },
 		"Load": func(ctx context.Context) error {
 			return d.(db.Bulk).Load(ctx, db.Rows{Categories: []animalstore.Category{{ID: 50, Name: "never"}}})
 		},
-		"Reserve":                func(ctx context.Context) error { _, _, err := d.(db.Bulk).Reserve(ctx, 5, 5); return err },
-		"DropIdempotencyRecords": func(ctx context.Context) error { _, err := d.DropIdempotencyRecords(ctx, noon, 1); return err },
-		"DropEvents":             func(ctx context.Context) error { _, err := d.DropEvents(ctx, noon, 1); return err },
+		"Reserve":    func(ctx context.Context) error { _, _, err := d.(db.Bulk).Reserve(ctx, 5, 5); return err },
+		"DropEvents": func(ctx context.Context) error { _, err := d.DropEvents(ctx, noon, 1); return err },
 	} {
 		// Repeated, because an engine that selects among several ready channels might be
 		// right by chance.

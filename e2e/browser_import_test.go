@@ -91,7 +91,7 @@ func (i importer) importFiles() {
 // importMany adds many pets, and sees the progress.
 func (i importer) importMany() {
 	i.t.Helper()
-	count := testenv.Count(2_000, 10_000)
+	count := testenv.Count(600, 10_000)
 	var many strings.Builder
 	for n := range count {
 		fmt.Fprintf(&many, "{\"name\": \"Many %d\", \"categoryId\": 1}\n", n)

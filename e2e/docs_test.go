@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -117,7 +115,7 @@ func clone(t *testing.T) string {
 // copyInto copies a file, and removes its copy if there is no such file.
 func copyInto(t *testing.T, from, to string) {
 	t.Helper()
-	in, err := os.Open(from)
+	info, err := os.Stat(from)
 	if os.IsNotExist(err) {
 		os.Remove(to)
 		return
@@ -125,20 +123,5 @@ func copyInto(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(to), 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, info.Mode())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Close()); err != nil {
-		t.Fatalf("copy %s: %v", from, err)
-	}
+	mustWrite(t, to, string(mustRead(t, from)), info.Mode())
 }

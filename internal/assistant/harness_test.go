@@ -201,22 +201,9 @@ func (s *session) wantRefused(tool, arguments string, code animalstore.Code) ref
 	return r
 }
 
-// matches returns an error unless a value matches a schema.
+// matches returns an error unless a value matches a schema, which must be valid in both
+// drafts that assistants use: an enum with duplicates is valid only in the newer one.
 func matches(t *testing.T, schema any, value []byte) error {
-	t.Helper()
-	compiled, err := compile(t, schema, jsonschema.Draft2020)
-	if err != nil {
-		t.Fatal(err)
-	}
-	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return compiled.Validate(instance)
-}
-
-// compile returns an error unless a schema is valid in a draft.
-func compile(t *testing.T, schema any, draft *jsonschema.Draft) (*jsonschema.Schema, error) {
 	t.Helper()
 	encoded, err := json.Marshal(schema)
 	if err != nil {
@@ -226,13 +213,26 @@ func compile(t *testing.T, schema any, draft *jsonschema.Draft) (*jsonschema.Sch
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := jsonschema.NewCompiler()
-	compiler.DefaultDraft(draft)
-	compiler.AssertFormat()
-	if err := compiler.AddResource("schema.json", doc); err != nil {
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return compiler.Compile("schema.json")
+	for _, draft := range []*jsonschema.Draft{jsonschema.Draft7, jsonschema.Draft2020} {
+		compiler := jsonschema.NewCompiler()
+		compiler.DefaultDraft(draft)
+		compiler.AssertFormat()
+		if err := compiler.AddResource("schema.json", doc); err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := compiler.Compile("schema.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled.Validate(instance); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // post sends a message to /mcp. The header names and values alternate.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // effects say what each tool does, as its annotations must.
@@ -71,22 +70,6 @@ func effectOf(tool *mcp.Tool) string {
 		effect += ", idempotent"
 	}
 	return effect
-}
-
-// TestSchemas: every schema is valid in both drafts that assistants use. An enum with
-// duplicates is valid only in the newer one.
-func TestSchemas(t *testing.T) {
-	s := start(t)
-	key, _ := s.Key("assistant", everything, 1<<30)
-	for name, tool := range s.overHTTP(key).tools() {
-		for kind, schema := range map[string]any{"input": tool.InputSchema, "output": tool.OutputSchema} {
-			for _, draft := range []*jsonschema.Draft{jsonschema.Draft7, jsonschema.Draft2020} {
-				if _, err := compile(t, schema, draft); err != nil {
-					t.Errorf("the %s of %s in %v: %v", kind, name, draft, err)
-				}
-			}
-		}
-	}
 }
 
 // checked is a session that checks arguments and results against the schemas.

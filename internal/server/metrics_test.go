@@ -25,20 +25,6 @@ func missingMetrics(s *Server, lines ...string) (missing []string) {
 	return missing
 }
 
-// withMetrics returns a server that isn't running, for its metrics.
-func withMetrics(t *testing.T, now func() time.Time) *Server {
-	t.Helper()
-	cfg := localConfig(t)
-	cfg.OpsListen = "127.0.0.1:0"
-	cfg.Hooks.Now, cfg.Hooks.NoBackground = now, true
-	s, err := New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
 // TestWebhookCounts: attempts are counted by outcome and webhooks by state, and
 // disabling a webhook is logged.
 func TestWebhookCounts(t *testing.T) {
@@ -62,35 +48,19 @@ func TestWebhookCounts(t *testing.T) {
 	testenv.Eventually(t, "the log says so", func() bool { return strings.Contains(log.String(), "a webhook was disabled") })
 }
 
-// TestOldestDue: the metrics have the age of the oldest due delivery, and how many wait.
-func TestOldestDue(t *testing.T) {
+// TestFigures: the metrics have the age of the oldest due delivery, how many wait, and the
+// pets by status, of which scrapes make at most one count in ten seconds.
+func TestFigures(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Truncate(time.Millisecond) // as it is stored
-	s := withMetrics(t, func() time.Time { return now })
-	webhook, err := s.DB().CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com/hook", Types: "pet.*"}, "whsec_b25l", animalstore.At(now))
+	cfg := localConfig(t)
+	cfg.OpsListen = "127.0.0.1:0"
+	cfg.Hooks.Now, cfg.Hooks.NoBackground = func() time.Time { return now }, true
+	s, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if missing := missingMetrics(s, "animalstore_webhook_oldest_due_seconds 0"); missing != nil {
-		t.Errorf("the metrics lack %q while nothing is due", missing)
-	}
-	for _, age := range []time.Duration{-time.Hour, 90 * time.Second, 5 * time.Second} {
-		if _, err := s.DB().PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, animalstore.At(now.Add(-age))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if missing := missingMetrics(s, "animalstore_webhook_oldest_due_seconds 90", "animalstore_webhook_deliveries_waiting 3"); missing != nil {
-		t.Errorf("the metrics lack %q", missing)
-	}
-}
-
-// TestPetFigures: the metrics have the pets by status, and scrapes make at most one count
-// in ten seconds.
-func TestPetFigures(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	s := withMetrics(t, func() time.Time { return now })
-	addPets(t, s.DB(), 2)
+	t.Cleanup(func() { s.Close() })
 	scrape := func(want ...string) {
 		t.Helper()
 		if missing := missingMetrics(s, want...); missing != nil {
@@ -98,12 +68,23 @@ func TestPetFigures(t *testing.T) {
 		}
 	}
 	const none, sold = `animalstore_pets{status="pending"} 0`, `animalstore_pets{status="sold"} 0`
-	scrape(`animalstore_pets{status="available"} 2`, none, sold, "animalstore_inventory_counts_total 1")
+	addPets(t, s.DB(), 2)
+	webhook, err := s.DB().CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com/hook", Types: "pet.*"}, "whsec_b25l", animalstore.At(now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scrape(`animalstore_pets{status="available"} 2`, none, sold, "animalstore_inventory_counts_total 1", "animalstore_webhook_oldest_due_seconds 0")
 	addPets(t, s.DB(), 1)
+	for _, age := range []time.Duration{-time.Hour, 90 * time.Second, 5 * time.Second} {
+		if _, err := s.DB().PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, animalstore.At(now.Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scrape("animalstore_webhook_oldest_due_seconds 90", "animalstore_webhook_deliveries_waiting 3")
 	now = now.Add(10 * time.Second)
-	scrape(`animalstore_pets{status="available"} 2`, none, sold, "animalstore_inventory_counts_total 1")
+	scrape(`animalstore_pets{status="available"} 2`, "animalstore_inventory_counts_total 1")
 	now = now.Add(time.Second)
-	scrape(`animalstore_pets{status="available"} 3`, none, sold, "animalstore_inventory_counts_total 2")
+	scrape(`animalstore_pets{status="available"} 3`, "animalstore_inventory_counts_total 2")
 }
 
 // TestBackupMetrics: the metrics say when the newest backup began and when the next is due.

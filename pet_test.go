@@ -30,16 +30,12 @@ func TestNewPetValidate(t *testing.T) {
 		wrong string // the field that the error names; "": no error
 	}{
 		{"a name", NewPet{Name: "Rex"}, ""},
-		{"no status yet", NewPet{Name: "Rex", Status: ""}, ""},
 		{"each field", NewPet{Name: "Rex", CategoryID: -1 << 63, Status: PetSold}, ""},
-		{"one character", NewPet{Name: "x"}, ""},
 		{"spaces around", NewPet{Name: " x "}, ""},
 		{"a control character", NewPet{Name: "\x01"}, ""},
 		{"a character of zero width", NewPet{Name: "\u200b"}, ""},
-		{"1024 letters", NewPet{Name: strings.Repeat("x", 1024)}, ""},
 		{"1024 code points of four bytes", NewPet{Name: strings.Repeat("😀", 1024)}, ""},
 		{"no name", NewPet{}, "name"},
-		{"1025 letters", NewPet{Name: strings.Repeat("x", 1025)}, "name"},
 		{"1025 code points of four bytes", NewPet{Name: strings.Repeat("😀", 1025)}, "name"},
 		{"a NUL", NewPet{Name: "a\x00b"}, "name"},
 		{"a space", NewPet{Name: " "}, "name"},

@@ -180,6 +180,8 @@ func failedRequests(t *testing.T, s *service) []failedRequest {
 		{call: call{path: "/v1/store/orders"}, want: "500 internal_error GET /v1/store/orders /v1/store/orders", before: fail("Orders", func(context.Context) error { panic("broken") })},
 		{call: call{path: "/v1/store/orders"}, want: "503 overloaded GET /v1/store/orders /v1/store/orders", before: fail("Orders", failWith(context.DeadlineExceeded))},
 		{call: call{path: "/v1/store/orders"}, before: fail("Orders", failWith(db.ErrUnavailable))},
+		{call: call{path: "/v1/store/orders"}, before: fail("Orders", failWith(db.ErrOutcomeUnknown))},
+		{call: call{path: "/v1/store/orders"}, before: fail("Orders", failWith(db.ErrFull))},
 		{call: with(call{path: "/v1/pets", key: noKey}, "X-Canary", "x")},
 		{call: call{path: "/v1/pets", key: secret}},
 		{call: call{path: "/v1/pets", key: suspended}},

@@ -104,19 +104,3 @@ func TestTokenGrammar(t *testing.T) {
 		})
 	}
 }
-
-func TestOtherMethodsTakeNoToken(t *testing.T) {
-	s := start(t)
-	pet := s.addOne(t, "available")
-	for range 2 {
-		for _, c := range []call{
-			patch(petPath(pet.ID), `{"name":"Max"}`, "Idempotency-Key", "a"),
-			put("/v1/categories/7", `{"name":"cats"}`, "Idempotency-Key", "a"),
-			with(call{path: "/v1/pets"}, "Idempotency-Key", "a b"),
-		} {
-			if got := s.do(t, c); got.status != 200 || got.header.Get("Idempotent-Replayed") != "" {
-				t.Errorf("%s: got %v, want 200 and no replay", c.method, got)
-			}
-		}
-	}
-}

@@ -58,16 +58,12 @@ func TestRefusedBatch(t *testing.T) {
 		where      string // the beginning of the message
 	}{
 		{"no pets", `{}`, 400, invalid, "pets "},
-		{"an object for pets", `{"pets":{"name":"Rex","categoryId":7}}`, 400, invalid, "pets "},
-		{"none", `{"pets":[]}`, 400, invalid, "pets "},
 		{"101", batchOf(101, rex), 400, invalid, "pets "},
 		{"no name", wrongAt17(`{"categoryId":7}`), 400, invalid, "pets[17].name "},
 		{"a fraction", wrongAt17(`{"name":"Rex","categoryId":7.5}`), 400, invalid, "pets[17].categoryId "},
 		{"a wrong value before a wrong type", wrongAt17(`{"name":"","categoryId":7},{"name":1,"categoryId":7}`), 400, invalid, "pets[17].name "},
 		{"a wrong type before a wrong value", wrongAt17(`{"name":1,"categoryId":7},{"name":"","categoryId":7}`), 400, invalid, "pets[17].name "},
-		{"two wrong ones", batchOf(2, `{"name":" ","categoryId":7}`), 400, invalid, "pets[0].name "},
 		{"a bare array", `[` + rex + `]`, 400, malformed, ""},
-		{"a field of a pet given twice", wrongAt17(`{"name":"Rex","categoryId":7,"x":1,"x":1}`), 400, malformed, ""},
 		{"1,001 fields", batchOf(100, `{"name":"pet #","categoryId":7,"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1}`), 400, malformed, ""},
 		{"more than 1 MiB", batchOf(1, rex) + strings.Repeat(" ", api.MaxBody), 413, animalstore.PayloadTooLarge, ""},
 	} {

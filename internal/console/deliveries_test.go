@@ -43,7 +43,8 @@ func (s *site) attempt(status int) {
 }
 
 // TestDeliveries: a delivery's page shows what is sent, a test event has the type that was
-// chosen, and many deliveries are sent again with one form.
+// chosen, a webhook is shown as failing while its last attempt failed, and many deliveries
+// are sent again with one form.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -58,6 +59,15 @@ func TestDeliveries(t *testing.T) {
 	delivery.want(t, "the delivery", http.StatusOK, "pet.updated", "Sample pet", `href="`+path+`"`)
 	s.attempt(500)
 	b.get(path+"/deliveries/1").want(t, "the failed delivery", http.StatusOK, "HTTP 500", "1,234 ms")
+	wantFailing := func(want bool) {
+		t.Helper()
+		for _, page := range []string{"/console/webhooks", path} {
+			if got := strings.Contains(b.get(page).body, ">failing<"); got != want {
+				t.Errorf("%s: shown as failing: %t, want %t", page, got, want)
+			}
+		}
+	}
+	wantFailing(true)
 	for _, wrong := range []string{"/deliveries/2", "/deliveries/x", "/deliveries/retry-since"} {
 		b.get(path+wrong).want(t, wrong, http.StatusNotFound)
 	}
@@ -71,6 +81,7 @@ func TestDeliveries(t *testing.T) {
 	form := b.get(path).form(t, failed)
 	b.post(failed, form).wantMoved(t, "all failed", path).wantDone(t, "retried-2")
 	s.attempt(204)
+	wantFailing(false)
 	b.post(failed, form).wantMoved(t, "the same form", path).wantDone(t, "unchanged")
 	for range 2 { // the second time, they are due already
 		aMinuteAgo := s.Now().Add(-time.Minute).UTC().Format("2006-01-02T15:04:05")

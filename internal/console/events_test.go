@@ -31,7 +31,13 @@ func TestEvents(t *testing.T) {
 	pet := admin.get("/console/pets/1")
 	admin.post("/console/orders", pet.form(t, "/console/orders"))
 
+	s.webhook()
+	disable := func(w *animalstore.Webhook) error { w.State = animalstore.WebhookDisabled; return nil }
+	if _, err := s.DB.UpdateWebhook(db.WithOrigin(t.Context(), db.Service), 1, disable); err != nil {
+		t.Fatal(err)
+	}
 	p := admin.get("/console/events")
+	p.want(t, "who did it", http.StatusOK, `<a href="/console/keys/1"><bdi>read,write,admin</bdi></a>`, "<bdi>the service</bdi>", "<bdi>command line</bdi>")
 	p.want(t, "the feed", http.StatusOK, "pet.created", "order.created", "pet.updated", "key.created", `<a class="whole" href="/console/pets/1">pet 1</a>`, "<bdi>Rex &lt;b&gt;</bdi>, <bdi>available</bdi>", `<tr class="day"><th colspan="5" scope="rowgroup">`)
 	for filter, hidden := range map[string][]string{
 		"type=pet.*": {"order.created", "key.created"}, "subject=pet%2F1": {"order.created", "key.created"}, "type=pet.updated&subject=pet%2F1": {"pet.created"},
@@ -45,7 +51,7 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	p = reader.get("/console/events")
-	p.want(t, "as a reader", http.StatusOK, "Pet added</td>")
+	p.want(t, "as a reader", http.StatusOK, "Pet added</td>", "<bdi>another key</bdi>")
 	for _, hidden := range []string{"key.created", "/console/keys", "webhook"} {
 		if strings.Contains(p.body, hidden) {
 			t.Errorf("a reader sees %q:\n%s", hidden, p.body)

@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"animalstore"
 )
 
 // TestWebhooks: a webhook's life, by forms alone. TestDeliveries has what it sends.
@@ -62,28 +59,4 @@ func TestTypesOfAWebhook(t *testing.T) {
 	form = page.form(t, "/console/webhooks/1")
 	form.Del("types")
 	b.post("/console/webhooks/1", form).want(t, "no type", http.StatusBadRequest, `aria-invalid="true"`)
-}
-
-// TestFailingWebhooks: a webhook is shown as failing while its last attempt failed.
-func TestFailingWebhooks(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.webhook()
-	b := s.signedIn(everything)
-	attempt := func(status int, failing bool) {
-		t.Helper()
-		if _, err := s.DB.PingWebhook(t.Context(), 1, animalstore.WebhookPing, animalstore.At(s.Now())); err != nil {
-			t.Fatal(err)
-		}
-		s.attempt(status)
-		for _, path := range []string{"/console/webhooks", "/console/webhooks/1"} {
-			if got := strings.Contains(b.get(path).body, ">failing<"); got != failing {
-				t.Errorf("%s after %d: failing is %t, want %t", path, status, got, failing)
-			}
-		}
-		s.Advance(time.Second)
-	}
-	attempt(200, false)
-	attempt(500, true)
-	attempt(200, false)
 }

@@ -62,35 +62,6 @@ func deliveriesOf(t *testing.T, d db.DB, webhookID int64, state animalstore.Deli
 
 func after(d time.Duration) animalstore.Time { return animalstore.At(noon.Add(d)) }
 
-func eventsBecomeDeliveries(t *testing.T, d db.DB) {
-	mustCreatePet(t, d, animalstore.NewPet{Name: "before", CategoryID: 1})
-	pets := mustCreateWebhook(t, d, "pet.*")
-	mustCreatePet(t, d, animalstore.NewPet{Name: "first", CategoryID: 1})
-	all := mustCreateWebhook(t, d, "pet.created,order.*,category.*,webhook.*")
-	pet := mustCreatePet(t, d, animalstore.NewPet{Name: "second", CategoryID: 2})
-	mustDeletePet(t, d, pet.ID)
-	dispatch(t, d, noon)
-	types := func(id int64) (types []string) {
-		for _, one := range deliveriesOf(t, d, id, "") {
-			types = append([]string{string(one.Type)}, types...)
-			if one.State != animalstore.DeliveryPending || one.NextAttemptAt != noon || one.CreatedAt != noon || len(one.Attempts) != 0 || one.EventID == nil {
-				t.Errorf("got the delivery %+v", one)
-			}
-		}
-		return types
-	}
-	if got, want := types(pets.ID), []string{"pet.created", "pet.created", "pet.deleted"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got, want := types(all.ID), []string{"webhook.created", "pet.created", "category.updated"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	dispatch(t, d, later)
-	if got := len(types(pets.ID)); got != 3 {
-		t.Errorf("%d deliveries after another dispatch, want 3", got)
-	}
-}
-
 func claimsAreExclusive(t *testing.T, d db.DB) {
 	one, two := mustCreateWebhook(t, d, "pet.*"), mustCreateWebhook(t, d, "pet.*")
 	for range 12 {

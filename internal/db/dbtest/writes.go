@@ -106,16 +106,6 @@ func generationHolds(t *testing.T, d db.DB) {
 	})
 }
 
-func generationEnds(t *testing.T, d db.DB) {
-	for range 20 {
-		before, stable := d.Generation()
-		fill(t, d, 1)
-		if after, _ := d.Generation(); stable && after == before {
-			t.Fatalf("generation %d was stable before a write and is the same after it", before)
-		}
-	}
-}
-
 // panickedChange: a panic in one caller's function affects only that caller.
 func panickedChange(t *testing.T, d db.DB) {
 	rex := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // TestQueue: callers take turns, and each caller's items stay in order.
@@ -138,22 +137,4 @@ func TestSemaphoreGivenUp(t *testing.T) {
 	if !sem.waiting.Empty() || !sem.lookups.Empty() {
 		t.Error("a caller is still waiting")
 	}
-}
-
-// TestSemaphoreEndWithTheContext: a caller whose context ends leaves the queue.
-func TestSemaphoreEndWithTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sem := NewSemaphore(1, 0)
-		if err := sem.Acquire(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
-		for _, wait := range []time.Duration{0, time.Second} {
-			ctx, cancel := context.WithTimeout(t.Context(), wait)
-			defer cancel()
-			start := time.Now()
-			if err := sem.Acquire(ctx, 2); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != wait || sem.Waiting() != 0 {
-				t.Errorf("got %v after %v, %d waiting; want the deadline after %v", err, time.Since(start), sem.Waiting(), wait)
-			}
-		}
-	})
 }

@@ -7,20 +7,10 @@ import (
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/dbtest"
-	"animalstore/internal/testenv"
 )
 
 func TestContract(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T) db.DB { return newStore(t) })
-}
-
-// TestContractOfCommands: the store of a command that runs alongside a server. It has one
-// connection for reads and no lock of the file; everything else is that of TestContract.
-func TestContractOfCommands(t *testing.T) {
-	testenv.OnlySoak(t, "nearly the same as TestContract")
-	dbtest.Run(t, func(t *testing.T) db.DB {
-		return mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{NoSync: true})
-	})
 }
 
 // newStore opens a new file for serving. No test cuts the power, so it doesn't wait for the

@@ -157,32 +157,6 @@ func TestUploadFails(t *testing.T) {
 	})
 }
 
-// TestStagedGone: a backup whose file was removed while it waits to be uploaded is made again.
-func TestStagedGone(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		remote := newRemote()
-		remote.fail = func(context.Context) error { return errors.New("no space left") }
-		b := testScheduler(t, Schedule{To: remote})
-		b.Every = 24 * time.Hour
-		staged := stageIn(b, dir)
-		stop := runScheduler(b)
-		defer stop()
-		synctest.Wait()
-		for _, name := range names(t, dir) {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		remote.change(func() { remote.fail = nil })
-		time.Sleep(uploadRetry)
-		synctest.Wait()
-		if want := []string{snapshotAt("20000101T000100")}; !slices.Equal(remote.names(), want) || staged.Load() != 2 {
-			t.Errorf("got %q of %d staged backups, want %q", remote.names(), staged.Load(), want)
-		}
-	})
-}
-
 // TestUploadsOfDirectory: with a directory, its newest backup is uploaded. An upload that
 // hangs doesn't delay the next backup there, and shutting down doesn't wait for it.
 func TestUploadsOfDirectory(t *testing.T) {

@@ -104,17 +104,6 @@ func TestPeekChargesNothing(t *testing.T) {
 	}
 }
 
-func TestAddressClockStepsBack(t *testing.T) {
-	s := newAddressTest(t)
-	reset := s.admitted(3000, "192.0.2.1").Reset
-	s.now = s.now.Add(-time.Hour)
-	if d := s.Take(netip.MustParseAddr("192.0.2.1")); d.Allowed || d.Reset != reset {
-		t.Errorf("got %+v, want it refused until %d as before", d, reset)
-	}
-	s.now = time.Unix(reset, 0)
-	s.admitted(1, "192.0.2.1")
-}
-
 // TestAddressesAreBounded makes requests from more addresses than are remembered, each in
 // its own /64.
 func TestAddressesAreBounded(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"animalstore"
 	"animalstore/internal/db"
 	"animalstore/internal/db/postgres/pgtest"
+	"animalstore/internal/fair"
 	"animalstore/internal/testenv"
 )
 
@@ -166,6 +167,36 @@ func TestLostResponses_Slow(t *testing.T) {
 	<-lost
 	if got, want := names(t, d), map[string]int{"in a transaction": 1, "alone": 1}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("stored are %v, want %v", got, want)
+	}
+}
+
+// TestLongPages_Slow: long pages of a near server wait for each other, those of a distant one
+// don't.
+func TestLongPages_Slow(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Shared(t).NewDatabase(t, "")
+	proxy := pgtest.NewProxy(t, url)
+	proxy.Delay(2 * highLatency)
+	for url, distant := range map[string]bool{url: false, proxy.URL(url): true} {
+		d := mustOpen(t, url, Options{Timeout: testenv.Deadline})
+		testenv.Eventually(t, "the latency is measured", func() bool { // on a busy machine not at once
+			d.pool.Reset()
+			return d.Ping(t.Context()) == nil && d.latency.isHigh() == distant
+		})
+		d.long = fair.NewSemaphore(0, 0)
+		read := make(chan error, 1)
+		go func() {
+			_, err := d.Pets(t.Context(), db.PetQuery{Limit: longPage + 1})
+			read <- err
+		}()
+		testenv.Eventually(t, "the page is read or waits", func() bool { return len(read) > 0 || d.long.Waiting() > 0 })
+		if waits := d.long.Waiting() > 0; waits == distant {
+			t.Errorf("distant is %t: the page waits is %t", distant, waits)
+		}
+		d.long.Close()
+		if err := <-read; err != nil && distant {
+			t.Error(err)
+		}
 	}
 }
 

@@ -8,9 +8,10 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+	"time"
 )
 
-// Proxy is a proxy between clients and a server that can lose responses.
+// Proxy is a proxy between clients and a server that can lose or delay responses.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -18,6 +19,7 @@ type Proxy struct {
 	mu    sync.Mutex
 	lose  string        // "": nothing
 	lost  chan struct{} // closed when a response was lost
+	delay time.Duration
 	conns []net.Conn
 }
 
@@ -64,6 +66,20 @@ func (p *Proxy) LoseResponse(text string) <-chan struct{} {
 	return p.lost
 }
 
+// Delay delays every response from now on.
+func (p *Proxy) Delay(by time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = by
+}
+
+func (p *Proxy) awaitDelay() {
+	p.mu.Lock()
+	delay := p.delay
+	p.mu.Unlock()
+	time.Sleep(delay)
+}
+
 // loses returns the channel to close if the response to a message should be lost, or nil.
 func (p *Proxy) loses(message []byte) chan struct{} {
 	p.mu.Lock()
@@ -97,6 +113,7 @@ func (p *Proxy) serve() {
 			return true
 		})
 		go forward(server, client, func([]byte) bool {
+			p.awaitDelay()
 			select {
 			case lost := <-losing:
 				close(lost)

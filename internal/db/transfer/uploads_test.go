@@ -157,6 +157,53 @@ func TestUploadFails(t *testing.T) {
 	})
 }
 
+// TestStagedGone: a backup whose file was removed while it waits to be uploaded is made again.
+// A command that backs up the same store takes it for a leftover.
+func TestStagedGone(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		remote := newRemote()
+		remote.fail = func(context.Context) error { return errors.New("no space left") }
+		b := testScheduler(t, Schedule{To: remote})
+		b.Every = 24 * time.Hour
+		staged := stageIn(b, dir)
+		stop := runScheduler(b)
+		defer stop()
+		synctest.Wait()
+		for _, name := range names(t, dir) {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remote.change(func() { remote.fail = nil })
+		time.Sleep(uploadRetry)
+		synctest.Wait()
+		if want := []string{snapshotAt("20000101T000100")}; !slices.Equal(remote.names(), want) || staged.Load() != 2 {
+			t.Errorf("got %q of %d staged backups, want %q", remote.names(), staged.Load(), want)
+		}
+	})
+}
+
+// TestStageFails: a backup that can't be made is tried again like a failed upload.
+func TestStageFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		b := testScheduler(t, Schedule{To: newRemote()})
+		var after []time.Duration
+		b.uploads.stage = func(context.Context, string, time.Time) (Staged, error) {
+			after = append(after, time.Since(began)/time.Minute)
+			return Staged{}, errors.New("the disk is full")
+		}
+		stop := runScheduler(b)
+		defer stop()
+		time.Sleep(150 * time.Minute)
+		synctest.Wait()
+		if want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123}; !slices.Equal(after, want) || b.Remote().Failures != 8 || !b.Remote().Failing {
+			t.Errorf("got attempts after %d minutes and %+v, want %d", after, *b.Remote(), want)
+		}
+	})
+}
+
 // TestUploadsOfDirectory: with a directory, its newest backup is uploaded. An upload that
 // hangs doesn't delay the next backup there, and shutting down doesn't wait for it.
 func TestUploadsOfDirectory(t *testing.T) {

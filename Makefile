@@ -24,13 +24,13 @@ GOTEST = go test -vet=off -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))
 # SQLite, which is translated from C, isn't instrumented: it would be many times slower, and
 # show only races in SQLite itself. Nor are the builders of Redis's commands, half a minute
 # for the compiler.
-RACETEST = CGO_ENABLED=1 $(GOTEST) -race -gcflags=modernc.org/...=-race=false \
+RACETEST = env CGO_ENABLED=1 $(GOTEST) -race -gcflags=modernc.org/...=-race=false \
 	-gcflags=github.com/redis/rueidis/internal/cmds='-race=false -l'
 
 # Where scripts/setup puts a newer Node, if the system has an old one.
 export PATH := $(CURDIR)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run build dist test check lint fuzz soak bench bench-quick bench-growth profile interop need-go
+.PHONY: help run build dist test check check-slow check-race lint fuzz soak bench bench-quick bench-growth profile interop need-go
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -51,11 +51,17 @@ test: need-go ## run the quick tests, on SQLite
 	@scripts/setup test
 	$(GOTEST) -skip _Slow ./...
 
-# No test of make test runs again, but under the race detector.
+# No test of make test runs again, but under the race detector. Everything is compiled once more
+# for that while the slow tests wait for what they started.
 check: lint ## everything else a change must pass: race detector, PostgreSQL, Redis, browser, packages, documents, clients
 	@scripts/setup check
+	@$(MAKE) --no-print-directory -j2 check-slow check-race
+
+check-slow:
 	$(GOTEST) -run _Slow -timeout 30m ./...
-	$(RACETEST) -skip _Slow -timeout 30m $(RACE)
+
+check-race:
+	nice $(RACETEST) -skip _Slow -timeout 30m $(RACE)
 
 # go tool would compile the standard library once more, with other flags.
 lint: need-go ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installed

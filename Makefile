@@ -24,7 +24,7 @@ GOTEST = go test -vet=off -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))
 # SQLite, which is translated from C, isn't instrumented: it would be many times slower, and
 # show only races in SQLite itself. Nor are the builders of Redis's commands, half a minute
 # for the compiler.
-RACETEST = env CGO_ENABLED=1 $(GOTEST) -race -gcflags=modernc.org/...=-race=false \
+RACETEST = CGO_ENABLED=1 $(GOTEST) -race -gcflags=modernc.org/...=-race=false \
 	-gcflags=github.com/redis/rueidis/internal/cmds='-race=false -l'
 
 # Where scripts/setup puts a newer Node, if the system has an old one.
@@ -51,8 +51,8 @@ test: need-go ## run the quick tests, on SQLite
 	@scripts/setup test
 	$(GOTEST) -skip _Slow ./...
 
-# No test of make test runs again, but under the race detector. Everything is compiled once more
-# for that while the slow tests wait for what they started.
+# No test of make test runs again, but under the race detector. What is compiled once more for
+# that is compiled while the slow tests wait for what they started.
 check: lint ## everything else a change must pass: race detector, PostgreSQL, Redis, browser, packages, documents, clients
 	@scripts/setup check
 	@$(MAKE) --no-print-directory -j2 check-slow check-race
@@ -61,7 +61,7 @@ check-slow:
 	$(GOTEST) -run _Slow -timeout 30m ./...
 
 check-race:
-	nice $(RACETEST) -skip _Slow -timeout 30m $(RACE)
+	$(RACETEST) -skip _Slow -timeout 30m $(RACE)
 
 # go tool would compile the standard library once more, with other flags.
 lint: need-go ## run gofmt, go vet, staticcheck, go mod tidy, and shellcheck if installed

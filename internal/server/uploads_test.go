@@ -42,9 +42,16 @@ func testWaitingUploads(t *testing.T, s *running, http2 bool, network testenv.Pi
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!http2)
 	protocols.SetHTTP2(http2)
-	transport := &http.Transport{DialContext: network.Dial, Protocols: protocols, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	transport := &http.Transport{
+		DialContext:           network.Dial,
+		Protocols:             protocols,
+		TLSClientConfig:       &tls.Config{InsecureSkipVerify: true},
+		ExpectContinueTimeout: testenv.Deadline,
+	}
 	defer transport.CloseIdleConnections()
 	req := uploadRequest(t, s, s.URL())
+	// A refused body must not be on its way: pipes keep none, so sending it would fail first.
+	req.Header.Set("Expect", "100-continue")
 	upload := func(picture io.Reader) string {
 		req := req.Clone(t.Context())
 		req.Body = io.NopCloser(picture)

@@ -85,7 +85,7 @@ func TestThief(t *testing.T) {
 			}
 			s.useUp(thief)
 			for range 200 { // more than the strikes that ban a key
-				s.clock.advance(10 * time.Millisecond)
+				s.clock.Advance(10 * time.Millisecond)
 				s.unchecked().do(t, call{path: "/v1/pets", key: secret, from: thief}).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
 			}
 			if err := s.server.Save(t.Context()); err != nil {
@@ -98,7 +98,7 @@ func TestThief(t *testing.T) {
 				t.Errorf("got last use %s, want never", got)
 			}
 			s.suspend(t, id, false)
-			s.clock.advance(time.Second)
+			s.clock.Advance(time.Second)
 			got := s.do(t, key)
 			got.want(t, http.StatusOK, "")
 			got.wantLimits(t, 10, 9, s.clock.Now().Add(time.Minute))

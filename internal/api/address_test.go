@@ -81,7 +81,7 @@ func TestAnonymous(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(with *setup) { with.origins = []string{shop} }).inProcess()
 	const here, there = "198.51.100.1:4711", "198.51.100.2:4711"
-	s.clock.advance(250 * time.Millisecond)
+	s.clock.Advance(250 * time.Millisecond)
 	reset := s.clock.Now().Add(time.Minute + time.Second - 1).Truncate(time.Second)
 	refusals := []struct {
 		call call
@@ -121,7 +121,7 @@ func TestAnonymous(t *testing.T) {
 		}
 	})
 	t.Run("and admitted after the minute", func(t *testing.T) {
-		s.clock.set(reset)
+		s.clock.Set(reset)
 		got := s.do(t, strange(here))
 		got.want(t, http.StatusUnauthorized, animalstore.MissingAPIKey)
 		got.wantLimits(t, 3_000, 2_999, reset.Add(time.Minute))

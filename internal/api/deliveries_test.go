@@ -40,7 +40,7 @@ func TestRetryDeliveries(t *testing.T) {
 		if _, err := s.db.DB.PingWebhook(t.Context(), webhook.ID, animalstore.PetCreated, animalstore.At(s.clock.Now())); err != nil {
 			t.Fatal(err)
 		}
-		s.clock.advance(time.Hour)
+		s.clock.Advance(time.Hour)
 	}
 	halfPast := begin.Add(30 * time.Minute)
 	for body, want := range map[string]int{
@@ -111,6 +111,6 @@ func TestRetryContinues(t *testing.T) {
 	}
 	wantRetried("a new request", since, all, 2)
 	retry(since, context.DeadlineExceeded)
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	wantRetried("an hour later", since, all, 2)
 }

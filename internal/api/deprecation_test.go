@@ -75,7 +75,7 @@ func TestRemoval(t *testing.T) {
 		removal.Add(-1): {"", animalstore.PetNotFound},
 		removal:         {animalstore.EndpointRemoved, animalstore.EndpointRemoved},
 	} {
-		s.clock.set(now)
+		s.clock.Set(now)
 		for i, path := range []string{"/v1/pets/1", "/v1/pets/abc"} {
 			status := cmp.Or(api.StatusOf[codes[i]], http.StatusOK)
 			for _, method := range []string{"GET", "HEAD"} {

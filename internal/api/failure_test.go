@@ -46,7 +46,7 @@ func TestFailures(t *testing.T) {
 		}
 		for j, f := range faults {
 			t.Run(op.id+"/"+f.name, func(t *testing.T) {
-				s.clock.advance(time.Minute) // a full disk is logged once a minute
+				s.clock.Advance(time.Minute) // a full disk is logged once a minute
 				id := fmt.Sprintf("failure-%d-%d", i, j)
 				c := with(op.call(t, s), "X-Request-Id", id)
 				c.key = s.key(t, everything)
@@ -76,12 +76,12 @@ func TestFullDisk(t *testing.T) {
 	for minute := 1; minute <= 2; minute++ {
 		for range 3 {
 			s.do(t, post("/v1/pets", rex)).want(t, http.StatusServiceUnavailable, animalstore.StorageFull)
-			s.clock.advance(19 * time.Second)
+			s.clock.Advance(19 * time.Second)
 		}
 		if lines := s.log.lines("storage_full"); len(lines) != minute {
 			t.Errorf("got %d lines in the log after %d minutes, want one a minute:\n%s", len(lines), minute, lines)
 		}
-		s.clock.advance(3 * time.Second)
+		s.clock.Advance(3 * time.Second)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestFailuresOfADatabase(t *testing.T) {
 		t.Error("SaveFailures: got nil, want the error of the database")
 	}
 	s.db.arm("AddFailures", nil)
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.do(t, with(call{path: "/v1/pets?cursor=x"}, "X-Request-Id", "afterwards")).want(t, 400, animalstore.InvalidCursor)
 	wantFailures(t, s.failures(t, "", "?code=invalid_cursor"), "afterwards 400 invalid_cursor GET /v1/pets /v1/pets")
 	if n := s.handler.Stats().LostFailures - lost; n != 1 {

@@ -67,7 +67,7 @@ func TestFailedRequests(t *testing.T) {
 			test.before()
 		}
 		id := fmt.Sprint("request-", i)
-		s.clock.advance(time.Second)
+		s.clock.Advance(time.Second)
 		c := with(test.call, "X-Request-Id", id)
 		c.bad = true
 		got := s.do(t, c)
@@ -193,7 +193,7 @@ func failedRequests(t *testing.T, s *service) []failedRequest {
 			}
 		}},
 		{call: stream, want: "503 shutting_down GET /v1/events /v1/events", before: s.handler.Drain},
-		{call: call{path: petPath(sold.ID)}, want: "410 endpoint_removed GET /v1/pets/{petId} " + petPath(sold.ID), before: func() { s.clock.set(removal) }},
+		{call: call{path: petPath(sold.ID)}, want: "410 endpoint_removed GET /v1/pets/{petId} " + petPath(sold.ID), before: func() { s.clock.Set(removal) }},
 	}
 }
 
@@ -204,7 +204,7 @@ func TestFailuresOfOthers(t *testing.T) {
 	writer, id := s.makeKey(t, keys.Mint(s.env), func(k *animalstore.NewKey) { k.Permissions = animalstore.Write })
 	other, otherID := s.makeKey(t, keys.Mint(s.env))
 	s.do(t, with(call{path: "/v1/pets", key: writer}, "X-Request-Id", "one")).want(t, 403, animalstore.InsufficientPermission)
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.do(t, with(call{path: "/v1/pets?cursor=x", key: other}, "X-Request-Id", "two")).want(t, 400, animalstore.InvalidCursor)
 	const one, two = "one 403 insufficient_permission GET /v1/pets /v1/pets", "two 400 invalid_cursor GET /v1/pets /v1/pets"
 	wantFailures(t, s.failures(t, writer, ""), one)
@@ -229,7 +229,7 @@ func TestFailuresQuery(t *testing.T) {
 	since := s.clock.Now().Format(time.RFC3339)
 	var want []string
 	for i := range 5 {
-		s.clock.advance(time.Second)
+		s.clock.Advance(time.Second)
 		s.do(t, with(call{path: "/v1/pets/9"}, "X-Request-Id", fmt.Sprint("r", i))).want(t, 404, animalstore.PetNotFound)
 		want = append(want, fmt.Sprintf("r%d 404 pet_not_found GET /v1/pets/{petId} /v1/pets/9", i))
 	}
@@ -266,7 +266,7 @@ func TestFailuresKeepNoValues(t *testing.T) {
 		}
 		for _, c := range calls {
 			s.do(t, c)
-			s.clock.advance(time.Second) // of a key and code, one a second is stored
+			s.clock.Advance(time.Second) // of a key and code, one a second is stored
 		}
 		if err := s.server.Save(t.Context()); err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@ type service struct {
 	database string // its URL
 	env      animalstore.Environment
 	db       *faultyDB
-	clock    *clock
+	clock    *testenv.Clock
 	log      *logBuffer
 	server   *server.Server
 	handler  *api.Server
@@ -73,7 +73,7 @@ func start(t testing.TB, change ...func(*setup)) *service {
 	s := &service{
 		database: engine.newDatabase(t),
 		env:      with.env,
-		clock:    &clock{now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)},
+		clock:    testenv.NewClock(),
 		log:      &logBuffer{},
 	}
 	var err error
@@ -358,26 +358,6 @@ func ids(pets []animalstore.Pet) []int64 {
 	}
 	return all
 }
-
-// clock is a clock that tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) set(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = t
-}
-
-func (c *clock) advance(d time.Duration) { c.set(c.Now().Add(d)) }
 
 // logBuffer collects the log of a server.
 type logBuffer struct {

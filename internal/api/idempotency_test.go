@@ -53,7 +53,7 @@ func TestReplay(t *testing.T) {
 			s.do(t, remove(path)).want(t, 204, "")
 		}},
 		"order": {post("/v1/store/orders", order), `{"petId":99}`, func(path string) {
-			s.clock.advance(time.Minute)
+			s.clock.Advance(time.Minute)
 			s.do(t, patch(path, `{"status":"cancelled"}`)).want(t, 200, "")
 		}},
 		"photo": {upload(pet, "image/jpeg", smallJPEG), string(phototest.JPEG(phototest.Drawing(10, 10))), func(path string) {

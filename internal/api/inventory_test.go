@@ -34,7 +34,7 @@ func TestInventory(t *testing.T) {
 				animalstore.NewPet{Name: "Mia", CategoryID: 7, Status: animalstore.PetSold})
 		}
 	}
-	s.clock.advance(11 * time.Second)
+	s.clock.Advance(11 * time.Second)
 	for query, want := range map[string]animalstore.Inventory{
 		"":                                 {Available: 3, Pending: 2, Sold: 7},
 		"?categoryId=7":                    {Sold: 6},
@@ -66,7 +66,7 @@ func TestInventoryAge(t *testing.T) {
 		{10*time.Second + time.Millisecond, 1, "0"},
 	} {
 		begun := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
-		s.clock.set(begun.Add(step.after))
+		s.clock.Set(begun.Add(step.after))
 		for _, query := range []string{"", "?categoryId=7"} {
 			if got, age := s.inventory(t, query); got.Available != step.want || age != step.age {
 				t.Errorf("after %v, %q: got %+v of age %s, want %d available of age %s", step.after, query, got, age, step.want, step.age)
@@ -74,7 +74,7 @@ func TestInventoryAge(t *testing.T) {
 		}
 	}
 	// An old count isn't returned, even if there is no new one.
-	s.clock.advance(11 * time.Second)
+	s.clock.Advance(11 * time.Second)
 	s.db.arm("CountPets", failWith(db.ErrUnavailable))
 	got := s.do(t, call{path: "/v1/store/inventory"})
 	got.want(t, http.StatusServiceUnavailable, animalstore.Unavailable)

@@ -162,10 +162,10 @@ func TestRotate(t *testing.T) {
 			}
 			end := s.clock.Now().Add(max(grace, time.Second)) // an effect may take a second
 			if grace > 0 {
-				s.clock.set(end.Add(-time.Millisecond))
+				s.clock.Set(end.Add(-time.Millisecond))
 				s.do(t, call{path: "/v1/pets", key: old}).want(t, http.StatusOK, "")
 			}
-			s.clock.set(end)
+			s.clock.Set(end)
 			s.do(t, call{path: "/v1/pets", key: old}).want(t, http.StatusUnauthorized, animalstore.InvalidAPIKey)
 			s.do(t, call{path: "/v1/pets", key: got.Secret}).want(t, http.StatusOK, "")
 		})
@@ -183,7 +183,7 @@ func TestBadGrace(t *testing.T) {
 			got.wantMessage(t, "graceSeconds")
 		}
 	}
-	s.clock.advance(48 * time.Hour)
+	s.clock.Advance(48 * time.Hour)
 	s.do(t, call{path: "/v1/pets", key: secret}).want(t, http.StatusOK, "")
 }
 

@@ -55,7 +55,7 @@ func TestOrderOfChecks(t *testing.T) {
 		})
 	}
 	t.Run("removal before permission and pet", func(t *testing.T) {
-		s.clock.set(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
+		s.clock.Set(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
 		for _, path := range []string{"/v1/pets/1", "/v1/pets/99", "/v1/pets/abc"} {
 			s.do(t, call{path: path, key: admin, bad: true}).want(t, http.StatusGone, animalstore.EndpointRemoved)
 			s.do(t, call{method: "DELETE", path: path, key: admin, bad: true}).want(t, http.StatusForbidden, animalstore.InsufficientPermission)

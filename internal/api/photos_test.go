@@ -181,7 +181,7 @@ func TestImageHeaders(t *testing.T) {
 	var tags []string
 	for range 2 {
 		restored := start(t)
-		restored.clock.advance(time.Duration(len(tags)) * time.Hour)
+		restored.clock.Advance(time.Duration(len(tags)) * time.Hour)
 		again := restored.addPhoto(t, restored.add(t, animalstore.NewPet{Name: "Rex"})[0].ID)
 		tags = append(tags, restored.do(t, call{path: fmt.Sprint("/v1/photos/", again.ID, "/image")}).header.Get("Etag"))
 	}

@@ -51,7 +51,7 @@ func TestPublicIsCharged(t *testing.T) {
 	}
 	s.do(t, call{path: "/v1/pets", from: full}).want(t, http.StatusOK, "") // a valid key
 	s.do(t, call{path: "/", key: noKey, from: "192.0.2.2:1"}).want(t, http.StatusOK, "")
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	s.do(t, call{path: "/", key: noKey, from: full}).want(t, http.StatusOK, "")
 }
 

@@ -62,7 +62,7 @@ func TestCharged(t *testing.T) {
 			case 403:
 				permissions = animalstore.Admin
 			case 410:
-				s.clock.set(removal)
+				s.clock.Set(removal)
 			}
 			secret, id := s.with(t, permissions, func(k *animalstore.NewKey) { k.Limits = animalstore.Limits{PerMinute: 100, PerDay: 1_000} })
 			s.db.arm("Pet", test.fault)
@@ -117,7 +117,7 @@ func TestLimitsOperation(t *testing.T) {
 		}
 		return got
 	}
-	s.clock.advance(250 * time.Millisecond)
+	s.clock.Advance(250 * time.Millisecond)
 	const reset = "2026-11-15T12:01:01.000Z"
 	free, _ := s.planKey(t, animalstore.PlanFree)
 	for used := range 3 {
@@ -140,11 +140,11 @@ func TestLimitsOperation(t *testing.T) {
 	if got := refused.header.Get("Retry-After"); got != "61" {
 		t.Errorf("Retry-After: got %s, want 61", got)
 	}
-	s.clock.advance(2 * time.Second)
+	s.clock.Advance(2 * time.Second)
 	for range 7 {
 		s.do(t, call{path: "/v1/limits", key: free}).want(t, http.StatusTooManyRequests, animalstore.RateLimitExceeded)
 	}
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	wantBody(free, "free", 60, 59, "2026-11-15T12:02:03.000Z", 1_000, 939, 7, 100)
 }
 
@@ -224,7 +224,7 @@ func (s *service) hammer(t testing.TB, key string) (got response) {
 	t.Helper()
 	for sent := 0; got.code() != animalstore.KeyBanned && sent < 500; sent++ {
 		if got.code() == animalstore.RateLimitExceeded {
-			s.clock.advance(15 * time.Millisecond) // strikes begin a second after the first 429
+			s.clock.Advance(15 * time.Millisecond) // strikes begin a second after the first 429
 		}
 		got = s.do(t, call{path: "/v1/pets", key: key})
 	}
@@ -266,7 +266,7 @@ func TestBan(t *testing.T) {
 			t.Errorf("got ban %s and tag %s, want none and the tag from before, %s", ban, tag, before)
 		}
 	}
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	limits := s.do(t, call{path: "/v1/limits", key: secret})
 	if want := `"ban":{"active":false,"until":null,"level":1}`; !strings.Contains(string(limits.body), want) {
 		t.Errorf("got %v, want %s in it", limits, want)

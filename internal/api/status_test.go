@@ -33,7 +33,7 @@ func TestStatus(t *testing.T) {
 	s.do(t, call{path: "/v1/pets?limit=7"})
 	s.db.arm("Pets", nil)
 	s.do(t, call{path: "/livez", key: noKey}) // isn't one of the API
-	s.clock.advance(90 * time.Second)
+	s.clock.Advance(90 * time.Second)
 	got := s.status(t)
 
 	want := animalstore.Status{
@@ -60,12 +60,12 @@ func TestStatus(t *testing.T) {
 			t.Errorf("minute %d: got %+v, want %+v", i, minute, want)
 		}
 	}
-	s.clock.set(begun.Add(time.Hour)) // the minute whose counts were those of the first requests
+	s.clock.Set(begun.Add(time.Hour)) // the minute whose counts were those of the first requests
 	s.do(t, call{path: "/v1/pets"})
 	if all := s.status(t).Requests; all[59] != (animalstore.RequestMinute{Minute: animalstore.At(begun.Add(time.Hour)), Served: 1}) {
 		t.Errorf("an hour after the first requests: got %+v, want one", all[59])
 	}
-	s.clock.advance(2 * time.Hour)
+	s.clock.Advance(2 * time.Hour)
 	for i, minute := range s.status(t).Requests {
 		if minute.Served+minute.Rejected+minute.Limited+minute.Failed != 0 {
 			t.Errorf("two hours later, minute %d: got %+v, want no requests", i, minute)

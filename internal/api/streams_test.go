@@ -247,7 +247,7 @@ func TestStreamEndsWithItsKey(t *testing.T) {
 			if got := s.asAdmin(t, test.method, keyPath(id, test.rest), test.body); got.status >= 300 {
 				t.Fatalf("got %v, want it done", got)
 			}
-			s.clock.advance(test.later)
+			s.clock.Advance(test.later)
 			st.awaitEnd()
 			if got := <-answered; len(readEventPage(t, got).events) != 0 {
 				t.Errorf("got %v, want nothing", got)

@@ -26,9 +26,9 @@ func TestUsage(t *testing.T) {
 			s.do(t, call{path: "/v1/pets", key: secret})
 		}
 	}
-	s.clock.set(time.Date(2026, 11, 15, 12, 59, 59, 999e6, time.UTC))
+	s.clock.Set(time.Date(2026, 11, 15, 12, 59, 59, 999e6, time.UTC))
 	send(7) // of which two are refused
-	s.clock.set(time.Date(2026, 11, 15, 13, 0, 0, 0, time.UTC))
+	s.clock.Set(time.Date(2026, 11, 15, 13, 0, 0, 0, time.UTC))
 	send(1) // still the same minute: refused
 	if err := s.server.Save(t.Context()); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestUsage(t *testing.T) {
 	if got := s.asAdmin(t, "GET", keyPath(id), "").key(t).LastUsedAt; got != "2026-11-15T13:00:00.000Z" {
 		t.Errorf("got last use %q, want that of the refused request", got)
 	}
-	s.clock.set(time.Date(2026, 11, 15, 15, 0, 0, 0, time.UTC))
+	s.clock.Set(time.Date(2026, 11, 15, 15, 0, 0, 0, time.UTC))
 	s.do(t, call{path: "/v1/nothing", key: secret}).want(t, http.StatusNotFound, animalstore.RouteNotFound)
 	want := []hour{{"2026-11-15T15:00:00.000Z", 2, 0}, {"2026-11-15T13:00:00.000Z", 0, 1}, {"2026-11-15T12:00:00.000Z", 5, 2}}
 	s.db.called()
@@ -67,7 +67,7 @@ func TestUsage(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", query, got, want[:n])
 			}
 		}
-		s.clock.set(time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC))
+		s.clock.Set(time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC))
 		if got := read[[]hour](t, s.asAdmin(t, "GET", keyPath(id, "/usage"), ""), http.StatusOK); !slices.Equal(got, want[:2]) {
 			t.Errorf("after a day: got %v, want %v", got, want[:2])
 		}

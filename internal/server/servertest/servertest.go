@@ -5,9 +5,7 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
-	"sync"
 	"testing"
-	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -24,15 +22,13 @@ type Store struct {
 	URL    string
 	DB     db.DB
 	Server *server.Server
-
-	mu  sync.Mutex
-	now time.Time
+	*testenv.Clock
 }
 
 // Start starts a server that stops when the test ends. Its clients use transport.
 func Start(t *testing.T, transport *http.Transport, change ...func(*server.Config)) *Store {
 	t.Helper()
-	s := &Store{T: t, now: time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)}
+	s := &Store{T: t, Clock: testenv.NewClock()}
 	cfg := server.Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"), Listen: "127.0.0.1:0",
 		Hooks:    server.Hooks{Now: s.Now, NoBackground: true, NoSync: true, RequestTimeout: testenv.Deadline},
@@ -57,20 +53,6 @@ func Start(t *testing.T, transport *http.Transport, change ...func(*server.Confi
 		}
 	})
 	return s
-}
-
-// Now is the time of the server's clock.
-func (s *Store) Now() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
-}
-
-// Advance moves the server's clock.
-func (s *Store) Advance(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now = s.now.Add(d)
 }
 
 // Key creates a key and returns its secret and id.

@@ -230,7 +230,8 @@ func startDocumentedPostgres(t *testing.T) string {
 	}
 	defer conn.Close(t.Context())
 	var dir, port string
-	if err := conn.QueryRow(t.Context(), "SELECT current_setting('unix_socket_directories'), current_setting('port')").Scan(&dir, &port); err != nil {
+	row := conn.QueryRow(t.Context(), "SELECT current_setting('unix_socket_directories'), current_setting('port')")
+	if err := row.Scan(&dir, &port); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("postgres://animalstore@/animalstore?host=%s&port=%s", dir, port)

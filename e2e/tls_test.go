@@ -255,7 +255,8 @@ func startPebble(t *testing.T, validity time.Duration) *pebble {
 	}
 	file := mustWrite(t, filepath.Join(t.TempDir(), "config.json"), string(config), 0o600)
 	resolver := pgtest.FreeAddress(t) // knows every domain as 127.0.0.1
-	startProgram(t, dns, "-dnsserver", resolver, "-defaultIPv6", "", "-doh", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-management", pgtest.FreeAddress(t))
+	startProgram(t, dns, "-dnsserver", resolver, "-defaultIPv6", "", "-doh", "", "-http01", "",
+		"-https01", "", "-tlsalpn01", "", "-management", pgtest.FreeAddress(t))
 	program := startIn(t, "", []string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0"}, path, "-config", file, "-dnsserver", resolver)
 	t.Cleanup(func() {
 		if t.Failed() {

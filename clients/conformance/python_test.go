@@ -68,7 +68,8 @@ var pythonBuild = sync.OnceValues(func() (p pythonPackage, err error) {
 		return p, err
 	}
 	p.installed = filepath.Join(venv, "bin", "python")
-	return p, runIn(pythonDir, p.python, "-m", "pip", "--python", p.installed, "install", "--quiet", "--disable-pip-version-check", "--constraint", "requirements.txt", wheels[0])
+	return p, runIn(pythonDir, p.python, "-m", "pip", "--python", p.installed, "install", "--quiet",
+		"--disable-pip-version-check", "--constraint", "requirements.txt", wheels[0])
 })
 
 // TestPythonGenerated_Slow: the committed files are what the generator writes.

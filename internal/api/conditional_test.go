@@ -89,7 +89,8 @@ func TestTagsAreOfBytes(t *testing.T) {
 	pet := read[animalstore.Pet](t, created, 201)
 	same := func(what string, a response, path string) {
 		t.Helper()
-		if want := s.do(t, call{path: path, key: s.admin}); a.header.Get("ETag") != want.header.Get("ETag") || string(a.body) != string(want.body) {
+		if want := s.do(t, call{path: path, key: s.admin}); a.header.Get("ETag") != want.header.Get("ETag") ||
+			string(a.body) != string(want.body) {
 			t.Errorf("%s: got %v with ETag %q, read %v with %q", what, a, a.header.Get("ETag"), want, want.header.Get("ETag"))
 		}
 	}

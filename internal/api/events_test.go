@@ -77,7 +77,8 @@ func typesOf(events []animalstore.Event) (types []string) {
 func TestEventsOfEveryChange(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.do(t, call{method: "POST", path: "/v1/webhooks", key: s.admin, body: `{"url":"https://example.com/all","types":["pet.*","photo.*","order.*","category.*","key.*","webhook.*"]}`}).want(t, 201, "")
+	s.do(t, call{method: "POST", path: "/v1/webhooks", key: s.admin,
+		body: `{"url":"https://example.com/all","types":["pet.*","photo.*","order.*","category.*","key.*","webhook.*"]}`}).want(t, 201, "")
 	path := s.latest(t, s.admin, "&wait=5")
 	secrets := []string{s.owner, s.admin, "Bearer", "ast_live_", "whsec_", "hash", "secret"}
 	var seen []animalstore.Event
@@ -342,7 +343,8 @@ func TestEventsOfOthers(t *testing.T) {
 		{"an admin with orders:read", orderAdmin, "", []string{"key.created true true"}},
 	} {
 		forwards := s.follow(t, test.key, path+test.filter, len(test.want)).events
-		backwards := read[[]animalstore.Event](t, s.do(t, call{path: fmt.Sprint("/v1/events?before=latest&limit=", len(forwards), test.filter), key: test.key}), 200)
+		backwards := read[[]animalstore.Event](t, s.do(t,
+			call{path: fmt.Sprint("/v1/events?before=latest&limit=", len(forwards), test.filter), key: test.key}), 200)
 		slices.Reverse(backwards)
 		for _, events := range [][]animalstore.Event{forwards, backwards} {
 			var got []string

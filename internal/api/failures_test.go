@@ -193,7 +193,8 @@ func failedRequests(t *testing.T, s *service) []failedRequest {
 			}
 		}},
 		{call: stream, want: "503 shutting_down GET /v1/events /v1/events", before: s.handler.Drain},
-		{call: call{path: petPath(sold.ID)}, want: "410 endpoint_removed GET /v1/pets/{petId} " + petPath(sold.ID), before: func() { s.clock.Set(removal) }},
+		{call: call{path: petPath(sold.ID)}, want: "410 endpoint_removed GET /v1/pets/{petId} " + petPath(sold.ID),
+			before: func() { s.clock.Set(removal) }},
 	}
 }
 

@@ -57,7 +57,8 @@ func TestCreateKey(t *testing.T) {
 		{"a plan", `{"name":"shop","plan":"pro"}`, keyBody{Plan: "pro", Limits: animalstore.Limits{PerMinute: 300, PerDay: 10_000}, Permissions: both}},
 		{"custom limits", `{"name":"shop","plan":"enterprise","limits":{"perMinute":5,"perDay":7e0}}`, keyBody{Plan: "enterprise", Limits: animalstore.Limits{PerMinute: 5, PerDay: 7}, Permissions: both}},
 		{"permissions, networks and an expiry", `{"name":"shop","permissions":["orders:write","pets:read"],"networks":["127.0.0.1","2001:DB8::/32"],"expiresAt":"2026-11-15T13:00:00.1239+01:00"}`,
-			keyBody{Plan: "free", Limits: free, Permissions: []string{"pets:read", "orders:write"}, Networks: []string{"127.0.0.1/32", "2001:db8::/32"}, ExpiresAt: "2026-11-15T12:00:00.123Z"}},
+			keyBody{Plan: "free", Limits: free, Permissions: []string{"pets:read", "orders:write"},
+				Networks: []string{"127.0.0.1/32", "2001:db8::/32"}, ExpiresAt: "2026-11-15T12:00:00.123Z"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

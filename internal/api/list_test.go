@@ -325,14 +325,16 @@ func TestQuery(t *testing.T) {
 		{photos, parameter, "limit", []string{"petId=1&limit=0"}},
 		{photos, cursor, "cursor", []string{"petId=1&cursor=x"}},
 
-		{events, "", "", []string{"", "unknown=1", "after=0", "after=latest", "wait=0", "subject=category/-5", "type=webhook.*", "limit=100", "petId=7&type=key.*"}},
+		{events, "", "", []string{"", "unknown=1", "after=0", "after=latest", "wait=0",
+			"subject=category/-5", "type=webhook.*", "limit=100", "petId=7&type=key.*"}},
 		{events, parameter, "after", []string{"after=-1", "after=01", "after=", "after=newest", "after=9223372036854775808", "after=1&after=2"}},
 		{events, parameter, "type", []string{"type=", "type=dog.*"}},
 		{events, parameter, "subject", []string{"subject=", "subject=pets/1", "subject=pet/1&subject=pet/2"}},
 		{events, parameter, "petId", []string{"petId=", "petId=0", "petId=x", "petId=1&petId=2", "petId=1&subject=pet/1"}},
 		{events, parameter, "limit", []string{"limit=0", "limit=101"}},
 		{events, parameter, "wait", []string{"wait=-1", "wait=31", "wait=1.5", "wait=", "wait=01", "wait=1&wait=1"}},
-		{events, parameter, "before", []string{"before=0", "before=-1", "before=", "before=newest", "before=1&before=2", "before=5&after=1", "before=latest&wait=0"}},
+		{events, parameter, "before", []string{"before=0", "before=-1", "before=", "before=newest",
+			"before=1&before=2", "before=5&after=1", "before=latest&wait=0"}},
 		{events, parameter, "query", []string{"after=%zz"}},
 
 		{[]string{"/v1/usage", "/v1/keys/1/usage"}, parameter, "", []string{"hours=0", "hours=2161", "hours=", "hours=1.0", "hours=1&hours=1", "%zz"}},

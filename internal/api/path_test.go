@@ -101,7 +101,8 @@ func TestHead(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.add(t, animalstore.NewPet{Name: "Rex"}, animalstore.NewPet{Name: "Mia"})
-	for _, path := range []string{"/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/store/orders", "/v1/store/inventory", "/v1/categories", "/v1/keys", "/v1/keys/9", "/v1/dogs", "/livez", "/readyz", "/openapi.yaml", "/", "/docs/x", "/nothing"} {
+	for _, path := range []string{"/v1/pets", "/v1/pets?limit=1", "/v1/pets?limit=0", "/v1/pets/1", "/v1/pets/9", "/v1/store/orders",
+		"/v1/store/inventory", "/v1/categories", "/v1/keys", "/v1/keys/9", "/v1/dogs", "/livez", "/readyz", "/openapi.yaml", "/", "/docs/x", "/nothing"} {
 		for _, key := range []string{s.owner, noKey} {
 			c := call{path: path, key: key, header: http.Header{"X-Request-Id": {"same"}}, bad: true}
 			get := s.do(t, c)
@@ -155,7 +156,8 @@ func TestLandingPageAddress(t *testing.T) {
 	s := start(t, func(s *setup) { s.proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} }).inProcess()
 	const proxy, client = "10.0.0.1:1", "192.0.2.1:1"
 	for _, test := range []struct{ from, proto, want string }{
-		{proxy, "https", "https://"}, {proxy, "HTTPS", "https://"}, {proxy, "http", "http://"}, {proxy, "gopher", "http://"}, {proxy, "", "http://"},
+		{proxy, "https", "https://"}, {proxy, "HTTPS", "https://"}, {proxy, "http", "http://"},
+		{proxy, "gopher", "http://"}, {proxy, "", "http://"},
 		{client, "https", "http://"}, {client, "", "http://"},
 	} {
 		got := s.do(t, call{path: "/", key: noKey, from: test.from, header: http.Header{"X-Forwarded-Proto": {test.proto}}})

@@ -63,7 +63,8 @@ func TestOpenAPIDocument(t *testing.T) {
 		c := call{path: path, key: noKey}
 		got := s.do(t, c)
 		tag := got.header.Get("ETag")
-		if got.status != 200 || !bytes.Equal(got.body, want) || !strongTag.MatchString(tag) || got.header.Get("Content-Length") != strconv.Itoa(len(want)) {
+		if got.status != 200 || !bytes.Equal(got.body, want) || !strongTag.MatchString(tag) ||
+			got.header.Get("Content-Length") != strconv.Itoa(len(want)) {
 			t.Errorf("%s: got %d %v and %d bytes, want the document", path, got.status, got.header, len(got.body))
 		}
 		if unchanged := s.do(t, with(c, "If-None-Match", tag)); unchanged.status != 304 || unchanged.header.Get("ETag") != tag {

@@ -60,7 +60,9 @@ func TestWebhookLife(t *testing.T) {
 	}
 	at := animalstore.At(s.clock.Now())
 	shown := fmt.Sprintf(`{"id":%d,"url":"https://example.com/hook","types":["pet.*","order.*","category.*"],"description":"shop","state":"active","disabledReason":null,"createdAt":%q,"lastDeliveredAt":null,"lastFailedAt":null}`, webhook.ID, at)
-	for body, eventType := range map[string]string{"": "webhook.ping", `{"unknown":1}`: "webhook.ping", `{"type":"key.revoked"}`: "key.revoked"} {
+	for body, eventType := range map[string]string{
+		"": "webhook.ping", `{"unknown":1}`: "webhook.ping", `{"type":"key.revoked"}`: "key.revoked",
+	} {
 		got := s.do(t, call{method: "POST", path: path + "/ping", key: key, body: body})
 		got.want(t, 202, "")
 		if !strings.Contains(string(got.body), `"type":"`+eventType+`"`) {
@@ -106,7 +108,8 @@ func (s *service) answerPing(t *testing.T, webhookID int64, status int) db.Claim
 	if err != nil || len(due) == 0 || due[0].WebhookID != webhookID {
 		t.Fatalf("claimed %v, %v, want a ping of webhook %d", due, err, webhookID)
 	}
-	if _, _, err := s.db.DB.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: now, Status: &status}, 0, 0), now, animalstore.Time{}); err != nil {
+	if _, _, err := s.db.DB.FinishDelivery(t.Context(), due[0].Result(animalstore.Attempt{Time: now, Status: &status}, 0, 0),
+		now, animalstore.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	return due[0]

@@ -107,7 +107,8 @@ func TestAccess(t *testing.T) {
 	s.changeKey(id, func(k *animalstore.Key) { k.Networks = "203.0.113.0/24" })
 	for _, message := range []string{listTools, callOf("add_pet", `{"name":"Rex","categoryId":7}`)} {
 		res := s.post(key, message, "X-Forwarded-For", "2001:db8::9")
-		if body := read(t, res); res.StatusCode != 403 || !strings.Contains(body, `"address_not_allowed"`) || res.Header.Get("X-Ratelimit-Limit") != "3000" {
+		if body := read(t, res); res.StatusCode != 403 || !strings.Contains(body, `"address_not_allowed"`) ||
+			res.Header.Get("X-Ratelimit-Limit") != "3000" {
 			t.Errorf("from outside: got %d %s %v, want 403 and the limit of the address", res.StatusCode, body, res.Header)
 		}
 	}

@@ -93,7 +93,8 @@ func connect(t *testing.T, transport mcp.Transport) *session {
 // overHTTP connects to /mcp with a key.
 func (s *store) overHTTP(key string) *session {
 	s.T.Helper()
-	return connect(s.T, &mcp.StreamableClientTransport{Endpoint: s.URL + "/mcp", HTTPClient: &http.Client{Transport: bearer(key)}, MaxRetries: -1})
+	return connect(s.T, &mcp.StreamableClientTransport{Endpoint: s.URL + "/mcp",
+		HTTPClient: &http.Client{Transport: bearer(key)}, MaxRetries: -1})
 }
 
 // overPipes connects as to the command animalstore mcp.

@@ -37,7 +37,8 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := admin.get("/console/events")
-	p.want(t, "who did it", http.StatusOK, `<a href="/console/keys/1"><bdi>read,write,admin</bdi></a>`, "<bdi>the service</bdi>", "<bdi>command line</bdi>")
+	p.want(t, "who did it", http.StatusOK, `<a href="/console/keys/1"><bdi>read,write,admin</bdi></a>`,
+		"<bdi>the service</bdi>", "<bdi>command line</bdi>")
 	p.want(t, "the feed", http.StatusOK, "pet.created", "order.created", "pet.updated", "key.created", `<a class="whole" href="/console/pets/1">pet 1</a>`, "<bdi>Rex &lt;b&gt;</bdi>, <bdi>available</bdi>", `<tr class="day"><th colspan="5" scope="rowgroup">`)
 	for filter, hidden := range map[string][]string{
 		"type=pet.*": {"order.created", "key.created"}, "subject=pet%2F1": {"order.created", "key.created"}, "type=pet.updated&subject=pet%2F1": {"pet.created"},

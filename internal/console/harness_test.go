@@ -52,7 +52,8 @@ func startInBubble(t *testing.T) *site {
 // category sets the name of a category.
 func (s *site) category(id int64, name string) {
 	s.T.Helper()
-	if _, err := s.DB.PutCategory(s.T.Context(), animalstore.Category{ID: id, Name: name}, func(*animalstore.Category) error { return nil }); err != nil {
+	if _, err := s.DB.PutCategory(s.T.Context(), animalstore.Category{ID: id, Name: name},
+		func(*animalstore.Category) error { return nil }); err != nil {
 		s.T.Fatal(err)
 	}
 }

@@ -89,7 +89,8 @@ func TestToday(t *testing.T) {
 		if got := strings.Count(p.body+older.body, "<bdi>after "); got != 60 || strings.Contains(older.body, "<bdi>before") {
 			t.Errorf("got %d events after it, want 60 and none before:\n%s", got, older.body)
 		}
-		b.get("/console/events?since="+begin.Format(time.DateOnly)).want(t, "a date", http.StatusOK, `<time datetime="`+begin.Format(time.DateOnly)+`T00:00:00.000Z"`, "<bdi>after 59</bdi>")
+		b.get("/console/events?since="+begin.Format(time.DateOnly)).want(t, "a date", http.StatusOK,
+			`<time datetime="`+begin.Format(time.DateOnly)+`T00:00:00.000Z"`, "<bdi>after 59</bdi>")
 		for _, since := range []string{"today", "2026-13-01", "2026-11-17 09:00"} {
 			b.get("/console/events?since="+url.QueryEscape(since)).want(t, since, http.StatusBadRequest)
 		}

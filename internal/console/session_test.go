@@ -155,7 +155,8 @@ func TestSessionsEnd(t *testing.T) {
 	b = s.browser()
 	b.signIn(secret)
 	now := s.Now()
-	if _, err := s.DB.RotateKey(t.Context(), id, db.KeyRotation{Hash: keys.Hash("another"), At: animalstore.At(now), OldUntil: animalstore.At(now.Add(time.Hour))}, nil); err != nil {
+	if _, err := s.DB.RotateKey(t.Context(), id, db.KeyRotation{Hash: keys.Hash("another"),
+		At: animalstore.At(now), OldUntil: animalstore.At(now.Add(time.Hour))}, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.Advance(59 * time.Minute)

@@ -222,7 +222,8 @@ func TestDeadlines(t *testing.T) {
 	api := &apiWithDeadlines{read: http.ErrNotSupported, write: http.ErrNotSupported}
 	listener := httptest.NewServer(console.New(console.Config{Now: time.Now, Server: api, Sessions: api}))
 	defer listener.Close()
-	b := &browser{s: &site{Store: &servertest.Store{T: t, URL: listener.URL}, http: http.DefaultTransport.(*http.Transport)}, cookie: "any", header: http.Header{}}
+	b := &browser{s: &site{Store: &servertest.Store{T: t, URL: listener.URL}, http: http.DefaultTransport.(*http.Transport)},
+		cookie: "any", header: http.Header{}}
 	b.send("/console/pets/1/photos", "", jpegFile).wantMoved(t, "upload", "/console/pets/1")
 	if api.read != nil || api.write != nil {
 		t.Errorf("the deadlines of an upload: got %v and %v, want them set", api.read, api.write)

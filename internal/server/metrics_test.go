@@ -69,11 +69,13 @@ func TestFigures(t *testing.T) {
 	}
 	const none, sold = `animalstore_pets{status="pending"} 0`, `animalstore_pets{status="sold"} 0`
 	addPets(t, s.DB(), 2)
-	webhook, err := s.DB().CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com/hook", Types: "pet.*"}, "whsec_b25l", animalstore.At(now))
+	webhook, err := s.DB().CreateWebhook(t.Context(), animalstore.NewWebhook{URL: "https://example.com/hook", Types: "pet.*"},
+		"whsec_b25l", animalstore.At(now))
 	if err != nil {
 		t.Fatal(err)
 	}
-	scrape(`animalstore_pets{status="available"} 2`, none, sold, "animalstore_inventory_counts_total 1", "animalstore_webhook_oldest_due_seconds 0")
+	scrape(`animalstore_pets{status="available"} 2`, none, sold,
+		"animalstore_inventory_counts_total 1", "animalstore_webhook_oldest_due_seconds 0")
 	addPets(t, s.DB(), 1)
 	for _, age := range []time.Duration{-time.Hour, 90 * time.Second, 5 * time.Second} {
 		if _, err := s.DB().PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, animalstore.At(now.Add(-age))); err != nil {

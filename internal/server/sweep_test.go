@@ -81,7 +81,8 @@ func TestSweep(t *testing.T) {
 			}
 		}
 		var log bytes.Buffer
-		cfg := Config{EventsRetention: test.retention, Log: slog.New(slog.NewTextHandler(&log, nil)), Hooks: Hooks{Now: func() time.Time { return now }}}
+		cfg := Config{EventsRetention: test.retention, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Hooks: Hooks{Now: func() time.Time { return now }}}
 		s := &Server{cfg: cfg, db: store}
 		s.sweepAndReport(t.Context())
 		if !maps.EqualFunc(store.dropped, want, slices.Equal) {

@@ -48,7 +48,7 @@ func (f *faultyDB) fail(ctx context.Context, method string) error {
 	if f.calls == nil {
 		f.calls = map[string]int{}
 	}
-	if background := fair.CallerOf(ctx) == fair.System && strings.Contains(method, "Events"); !background {
+	if background := fair.CallerOf(ctx).Kind == fair.System && strings.Contains(method, "Events"); !background {
 		f.calls[method]++
 	}
 	f.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 	r.limitTime(uploadTimeout)
 	allowUpload(w, r) // also while it waits for its slot
-	end, err := s.uploads.begin(r.Context(), r.key.ID)
+	end, err := s.uploads.begin(r.Context())
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (r *request) limitTime(timeout time.Duration) {
 // caller that waits for the database.
 func (r *request) withKey(ctx context.Context) context.Context {
 	ctx = db.WithOrigin(ctx, db.Origin{KeyID: r.key.ID, RequestID: r.id})
-	return fair.WithCaller(ctx, r.key.ID)
+	return fair.WithCaller(ctx, fair.Caller{Kind: fair.Key, ID: r.key.ID})
 }
 
 // ServeHTTP serves the API, the console and the public pages.

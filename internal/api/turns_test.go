@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/fair"
 )
 
 // TestUploadsInProgress: a key has two uploads in progress at most, and all keys together
@@ -23,7 +24,7 @@ func TestUploadsInProgress(t *testing.T) {
 		var ends []func()
 		for _, key := range []int64{1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 5} {
 			go func() {
-				if end, err := u.begin(ctx, key); err == nil {
+				if end, err := u.begin(fair.WithCaller(ctx, fair.Caller{Kind: fair.Key, ID: key})); err == nil {
 					inProgress[key]++
 					ends = append(ends, end)
 				}
@@ -56,7 +57,7 @@ func TestUploadsInProgress(t *testing.T) {
 func TestDecodingTakesTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newUploads()
-		if err := u.decoder.Acquire(t.Context(), 9); err != nil {
+		if err := u.decoder.Acquire(t.Context(), fair.Caller{}); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -89,7 +90,7 @@ func TestDecodingTakesTurns(t *testing.T) {
 			t.Errorf("pictures of %d were decoded while another was", order)
 		}
 		mu.Unlock()
-		u.decoder.Release(9)
+		u.decoder.Release(fair.Caller{})
 		time.Sleep(time.Minute)
 		mu.Lock()
 		defer mu.Unlock()

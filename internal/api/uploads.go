@@ -36,7 +36,7 @@ type uploads struct {
 	decoder *fair.Semaphore // one slot: other requests need the other processors
 
 	mu    sync.Mutex
-	byKey map[int64]*keyUploads // of keys with uploads in progress or waiting
+	byKey map[fair.Caller]*keyUploads // of keys with uploads in progress or waiting
 }
 
 // keyUploads limits the uploads of one key.
@@ -46,11 +46,12 @@ type keyUploads struct {
 }
 
 func newUploads() *uploads {
-	return &uploads{all: fair.NewSemaphore(maxUploads, 0), decoder: fair.NewSemaphore(1, 0), byKey: map[int64]*keyUploads{}}
+	return &uploads{all: fair.NewSemaphore(maxUploads, 0), decoder: fair.NewSemaphore(1, 0), byKey: map[fair.Caller]*keyUploads{}}
 }
 
 // begin waits for a slot to upload. If it returns no error, the caller must call end.
-func (u *uploads) begin(ctx context.Context, key int64) (end func(), err error) {
+func (u *uploads) begin(ctx context.Context) (end func(), err error) {
+	key := fair.CallerOf(ctx)
 	own := u.add(key)
 	if err := own.slots.Acquire(ctx, key); err != nil {
 		u.remove(key)
@@ -69,7 +70,7 @@ func (u *uploads) begin(ctx context.Context, key int64) (end func(), err error) 
 }
 
 // add counts an upload of a key.
-func (u *uploads) add(key int64) *keyUploads {
+func (u *uploads) add(key fair.Caller) *keyUploads {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.byKey[key] == nil {
@@ -80,7 +81,7 @@ func (u *uploads) add(key int64) *keyUploads {
 }
 
 // remove ends the count of an upload, and forgets the key after its last one.
-func (u *uploads) remove(key int64) {
+func (u *uploads) remove(key fair.Caller) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.byKey[key].count--; u.byKey[key].count == 0 {
@@ -91,8 +92,8 @@ func (u *uploads) remove(key int64) {
 // waitForDecoder waits for the turn of an upload to be decoded. If it returns no error, the
 // caller must call done.
 func (u *uploads) waitForDecoder(r *request) (done func(), err error) {
-	key := r.key.ID
 	r.limitTime(decoderWait)
+	key := fair.CallerOf(r.Context())
 	if err := u.decoder.Acquire(r.Context(), key); err != nil {
 		return nil, err
 	}

@@ -12,13 +12,15 @@ import (
 	"testing/synctest"
 )
 
+func key(id int64) Caller { return Caller{Key, id} }
+
 // TestQueue: callers take turns, and each caller's items stay in order.
 func TestQueue(t *testing.T) {
 	var q Queue[string]
 	for i, caller := range []int64{1, 1, 1, 1, 2, 2, 3} {
-		q.Push(caller, fmt.Sprintf("%d:%d", caller, i))
+		q.Push(key(caller), fmt.Sprintf("%d:%d", caller, i))
 	}
-	if q.Remove(1, "1:2") != true || q.Remove(1, "1:2") != false || q.Remove(4, "4:0") != false {
+	if !q.Remove(key(1), "1:2") || q.Remove(key(1), "1:2") || q.Remove(key(4), "4:0") {
 		t.Error("Remove doesn't report whether the item was queued")
 	}
 	var got []string
@@ -32,7 +34,7 @@ func TestQueue(t *testing.T) {
 		}
 	}
 	pop(2)
-	q.Push(4, "4:7") // goes last: the others were there first
+	q.Push(key(4), "4:7") // goes last: the others were there first
 	pop(6)
 	want := []string{"1:0", "2:4", "3:6", "1:1", "2:5", "4:7", "1:3", "none"}
 	if !slices.Equal(got, want) {
@@ -48,21 +50,21 @@ func TestQueue(t *testing.T) {
 func TestSemaphore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sem := NewSemaphore(1, 0)
-		if err := sem.Acquire(t.Context(), 1); err != nil {
+		if err := sem.Acquire(t.Context(), key(1)); err != nil {
 			t.Fatal(err)
 		}
 		var got []int64
 		for _, caller := range []int64{1, 1, 1, 1, 2, 3, 3} {
 			go func() {
-				if err := sem.Acquire(t.Context(), caller); err != nil {
+				if err := sem.Acquire(t.Context(), key(caller)); err != nil {
 					t.Error(err)
 				}
 				got = append(got, caller)
-				sem.Release(caller)
+				sem.Release(key(caller))
 			}()
 			synctest.Wait()
 		}
-		sem.Release(1)
+		sem.Release(key(1))
 		synctest.Wait()
 		if want := []int64{1, 2, 3, 1, 3, 1, 1}; !slices.Equal(got, want) {
 			t.Errorf("turns of %v, want %v", got, want)
@@ -77,11 +79,10 @@ func TestSemaphore(t *testing.T) {
 // alternate with other callers, and with each other.
 func TestSemaphoreForLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const key = 1
-		many, one := LookupCaller([32]byte{1}), LookupCaller([32]byte{2})
+		busy, many, one := key(1), LookupByHash([32]byte{1}), LookupByHash([32]byte{2})
 		sem := NewSemaphore(3, 1)
-		var order []int64
-		for _, caller := range []int64{key, key, key, key, many, many, many, many, one} {
+		var order []Caller
+		for _, caller := range []Caller{busy, busy, busy, busy, many, many, many, many, one} {
 			go func() {
 				if sem.Acquire(t.Context(), caller) == nil {
 					order = append(order, caller)
@@ -90,16 +91,16 @@ func TestSemaphoreForLookups(t *testing.T) {
 			synctest.Wait()
 		}
 		// The first two and the first lookup didn't have to wait.
-		for _, done := range []int64{key, key, many, many, one, key} {
+		for _, done := range []Caller{busy, busy, many, many, one, busy} {
 			sem.Release(done)
 			synctest.Wait()
 		}
-		want := []int64{key, key, many, many, key, one, key, many, many}
+		want := []Caller{busy, busy, many, many, busy, one, busy, many, many}
 		if !slices.Equal(order, want) {
-			t.Errorf("got  %d\nwant %d", order, want)
+			t.Errorf("got  %v\nwant %v", order, want)
 		}
 		sem.Close()
-		if err := sem.Acquire(t.Context(), 1); !errors.Is(err, ErrClosed) {
+		if err := sem.Acquire(t.Context(), key(1)); !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: got %v, want ErrClosed", err)
 		}
 	})
@@ -112,19 +113,20 @@ func TestSemaphoreGivenUp(t *testing.T) {
 	sem := NewSemaphore(slots, 1)
 	var taken atomic.Int64
 	var wg sync.WaitGroup
-	for caller := range int64(8) {
+	for i := range int64(8) {
+		caller := Caller{Kind: Kind(i % 3), ID: i}
 		wg.Go(func() {
 			for range 2000 {
 				ctx, cancel := context.WithCancel(t.Context())
 				if rand.N(2) == 0 {
 					go cancel()
 				}
-				if sem.Acquire(ctx, caller-1) == nil {
+				if sem.Acquire(ctx, caller) == nil {
 					if n := taken.Add(1); n > slots {
 						t.Errorf("%d of %d slots are taken", n, slots)
 					}
 					taken.Add(-1)
-					sem.Release(caller - 1)
+					sem.Release(caller)
 				}
 				cancel()
 			}

@@ -5,7 +5,6 @@ package fair
 import (
 	"context"
 	"encoding/binary"
-	"math"
 	"slices"
 )
 
@@ -13,14 +12,13 @@ import (
 // then the first of the next. The zero value is an empty queue. It is not safe for
 // concurrent use.
 type Queue[T comparable] struct {
-	lines map[int64]*line[T]
+	lines map[Caller]*line[T]
 	ring  []*line[T] // the lines, the next one first
-	spare *line[T]   // an empty line, for reuse
 }
 
 // line is one caller's queued items. It is never empty while it is in a Queue.
 type line[T comparable] struct {
-	caller int64
+	caller Caller
 	items  []T
 }
 
@@ -36,15 +34,12 @@ func (q *Queue[T]) Len() (n int) {
 }
 
 // Push adds an item to the end of its caller's line.
-func (q *Queue[T]) Push(caller int64, item T) {
+func (q *Queue[T]) Push(caller Caller, item T) {
 	l := q.lines[caller]
 	if l == nil {
-		if l = q.spare; l == nil {
-			l = new(line[T])
-		}
-		l.caller, q.spare = caller, nil
+		l = &line[T]{caller: caller}
 		if q.lines == nil {
-			q.lines = map[int64]*line[T]{}
+			q.lines = map[Caller]*line[T]{}
 		}
 		q.lines[caller] = l
 		q.ring = append(q.ring, l)
@@ -53,9 +48,9 @@ func (q *Queue[T]) Push(caller int64, item T) {
 }
 
 // Pop removes and returns the next item and its caller.
-func (q *Queue[T]) Pop() (caller int64, item T, ok bool) {
+func (q *Queue[T]) Pop() (caller Caller, item T, ok bool) {
 	if len(q.ring) == 0 {
-		return 0, item, false
+		return caller, item, false
 	}
 	l := q.ring[0]
 	q.ring[0], q.ring = nil, q.ring[1:]
@@ -64,13 +59,13 @@ func (q *Queue[T]) Pop() (caller int64, item T, ok bool) {
 	if len(l.items) > 0 { // the others first
 		q.ring = append(q.ring, l)
 	} else {
-		q.forget(l)
+		delete(q.lines, l.caller)
 	}
 	return l.caller, item, true
 }
 
 // Remove removes an item and reports whether it was queued.
-func (q *Queue[T]) Remove(caller int64, item T) bool {
+func (q *Queue[T]) Remove(caller Caller, item T) bool {
 	l := q.lines[caller]
 	if l == nil {
 		return false
@@ -83,47 +78,46 @@ func (q *Queue[T]) Remove(caller int64, item T) bool {
 	if len(l.items) == 0 {
 		i := slices.Index(q.ring, l)
 		q.ring = slices.Delete(q.ring, i, i+1)
-		q.forget(l)
+		delete(q.lines, caller)
 	}
 	return true
 }
 
-func (q *Queue[T]) forget(l *line[T]) {
-	delete(q.lines, l.caller)
-	q.spare = l
+// Caller identifies whom an operation is for. The zero value is the service itself, and the
+// caller of every context without one.
+type Caller struct {
+	Kind Kind
+	ID   int64
 }
 
-// A caller identifies whom an operation is for: the id of an API key, or one of
-// the values below.
+// Kind is what a [Caller] is.
+type Kind int
 
-// System identifies background work, and every context without a caller.
-const System int64 = 0
+const (
+	// System is the service's background work, which has no ID.
+	System Kind = iota
+	// Key is an API key. ID is the key's.
+	Key
+	// Lookup is a read made before the key of a request is authorized. Some slots are
+	// reserved for these reads: see [Semaphore]. ID is the key's if it is known.
+	Lookup
+)
 
-// LookupCaller identifies reads made before the key of a request is known. Some
-// slots are reserved for these reads: see [Semaphore]. The caller is derived from
-// the secret's hash, because many requests with the same key may look it up at
-// once.
-func LookupCaller(hash [32]byte) int64 {
-	return int64(binary.LittleEndian.Uint64(hash[:]) | 1<<63)
+// LookupByHash is the caller that finds the key with a secret's hash. The hash tells lookups
+// apart, because many requests with the same key may look it up at once.
+func LookupByHash(hash [32]byte) Caller {
+	return Caller{Lookup, int64(binary.LittleEndian.Uint64(hash[:]))}
 }
-
-// LookupCallerOf identifies other reads made before a key is authorized.
-func LookupCallerOf(keyID int64) int64 { return -keyID }
-
-// LookupSystem identifies the service's own reads for checking keys.
-const LookupSystem int64 = math.MinInt64
-
-func isLookup(caller int64) bool { return caller < 0 }
 
 type callerKey struct{}
 
 // WithCaller returns a context for operations of this caller.
-func WithCaller(ctx context.Context, caller int64) context.Context {
+func WithCaller(ctx context.Context, caller Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
 // CallerOf returns the caller of a context.
-func CallerOf(ctx context.Context) int64 {
-	caller, _ := ctx.Value(callerKey{}).(int64)
+func CallerOf(ctx context.Context) Caller {
+	caller, _ := ctx.Value(callerKey{}).(Caller)
 	return caller
 }

@@ -32,7 +32,7 @@ func NewSemaphore(slots, reserved int) *Semaphore {
 
 // Acquire waits for a slot and takes it, or fails when the context ends. After
 // Acquire returns nil, the caller must call Release.
-func (s *Semaphore) Acquire(ctx context.Context, caller int64) error {
+func (s *Semaphore) Acquire(ctx context.Context, caller Caller) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *Semaphore) Acquire(ctx context.Context, caller int64) error {
 	}
 	// This overtakes nobody: a slot is never free while a caller who may have
 	// it is waiting.
-	if s.free > 0 && (s.others > 0 || isLookup(caller)) {
+	if s.free > 0 && (s.others > 0 || caller.Kind == Lookup) {
 		s.addFree(caller, -1)
 		s.mu.Unlock()
 		return nil
@@ -63,7 +63,7 @@ func (s *Semaphore) Acquire(ctx context.Context, caller int64) error {
 }
 
 // Release releases the caller's slot.
-func (s *Semaphore) Release(caller int64) {
+func (s *Semaphore) Release(caller Caller) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addFree(caller, +1)
@@ -82,7 +82,7 @@ func (s *Semaphore) Waiting() int {
 
 // next removes and returns the next caller, alternating lookups with other
 // callers.
-func (s *Semaphore) next() (caller int64, result chan error, ok bool) {
+func (s *Semaphore) next() (caller Caller, result chan error, ok bool) {
 	if s.others > 0 && (s.lookupWasLast || s.lookups.Empty()) {
 		if caller, result, ok = s.waiting.Pop(); ok {
 			s.lookupWasLast = false
@@ -93,17 +93,17 @@ func (s *Semaphore) next() (caller int64, result chan error, ok bool) {
 	return s.lookups.Pop()
 }
 
-func (s *Semaphore) queue(caller int64) *Queue[chan error] {
-	if isLookup(caller) {
+func (s *Semaphore) queue(caller Caller) *Queue[chan error] {
+	if caller.Kind == Lookup {
 		return &s.lookups
 	}
 	return &s.waiting
 }
 
 // addFree adds to the free slots that a caller may take.
-func (s *Semaphore) addFree(caller int64, n int) {
+func (s *Semaphore) addFree(caller Caller, n int) {
 	s.free += n
-	if !isLookup(caller) {
+	if caller.Kind != Lookup {
 		s.others += n
 	}
 }

@@ -178,7 +178,7 @@ func TestBatcherTakesTurns(t *testing.T) {
 		var calls sync.WaitGroup
 		call := func(caller int64, req string) {
 			calls.Go(func() {
-				if _, err := b.do(fair.WithCaller(t.Context(), caller), req); err != nil {
+				if _, err := b.do(fair.WithCaller(t.Context(), fair.Caller{Kind: fair.Key, ID: caller}), req); err != nil {
 					t.Error(err)
 				}
 			})

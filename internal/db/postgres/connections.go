@@ -52,7 +52,7 @@ func (d *DB) withConn(ctx context.Context, f func(context.Context, *pgx.Conn) er
 
 // acquire returns a connection and takes a turn, which ends after the connection is
 // released.
-func (d *DB) acquire(ctx context.Context, caller int64) (*pgxpool.Conn, error) {
+func (d *DB) acquire(ctx context.Context, caller fair.Caller) (*pgxpool.Conn, error) {
 	if err := d.slots.Acquire(ctx, caller); err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func insertSecret(ctx context.Context, tx pgx.Tx, hash db.KeyHash, key animalsto
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	key, err = readOne(fair.WithCaller(ctx, fair.LookupCaller(hash)), d, "select key", scanKey, keyByHashQuery, hash[:])
+	key, err = readOne(fair.WithCaller(ctx, fair.LookupByHash(hash)), d, "select key", scanKey, keyByHashQuery, hash[:])
 	if errors.Is(err, db.ErrNotFound) {
 		return key, false, nil
 	}
@@ -88,7 +88,7 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 
 // KeysByHash implements [db.DB], with one round trip.
 func (d *DB) KeysByHash(ctx context.Context, hashes []db.KeyHash) (found map[db.KeyHash]animalstore.Key, err error) {
-	err = d.read(fair.WithCaller(ctx, fair.LookupSystem), func(ctx context.Context, c *pgx.Conn) error {
+	err = d.read(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), func(ctx context.Context, c *pgx.Conn) error {
 		found = make(map[db.KeyHash]animalstore.Key, len(hashes))
 		var batch pgx.Batch
 		for _, hash := range hashes {
@@ -123,7 +123,7 @@ func (d *DB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string,
 
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
-	return readOne(fair.WithCaller(ctx, fair.LookupSystem), d, "select version of keys", scanValue[string], "SELECT version FROM keys_version")
+	return readOne(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), d, "select version of keys", scanValue[string], "SELECT version FROM keys_version")
 }
 
 const selectKey = "SELECT " + keyColumns + " FROM keys WHERE id = $1"

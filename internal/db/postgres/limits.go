@@ -24,7 +24,7 @@ func (d *DB) LimitState(ctx context.Context, keyID int64) (db.LimitState, error)
 		err := row.Scan(into...)
 		return s, err
 	}
-	s, err := readOne(fair.WithCaller(ctx, fair.LookupCallerOf(keyID)), d, "select limit state", scan, "SELECT "+db.LimitColumns+" FROM limit_states WHERE key_id = $1", keyID)
+	s, err := readOne(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup, ID: keyID}), d, "select limit state", scan, "SELECT "+db.LimitColumns+" FROM limit_states WHERE key_id = $1", keyID)
 	if errors.Is(err, db.ErrNotFound) {
 		return s, nil
 	}

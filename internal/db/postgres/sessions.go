@@ -27,7 +27,7 @@ func (d *DB) Session(ctx context.Context, hash [32]byte) (db.Session, error) {
 		s.ExpiresAt = animalstore.AtMilli(expires)
 		return s, err
 	}
-	return readOne(fair.WithCaller(ctx, fair.LookupCaller(hash)), d, "select session", scan, "SELECT secret, expires_at FROM console_sessions WHERE hash = $1", hash[:])
+	return readOne(fair.WithCaller(ctx, fair.LookupByHash(hash)), d, "select session", scan, "SELECT secret, expires_at FROM console_sessions WHERE hash = $1", hash[:])
 }
 
 // DeleteSession implements [db.Sessions].

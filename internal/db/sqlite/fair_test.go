@@ -25,7 +25,7 @@ func TestWritersTakeTurns(t *testing.T) {
 			caller = 2
 		}
 		wg.Go(func() {
-			err := d.writer.do(fair.WithCaller(t.Context(), caller), func(*sqlite.Conn) error {
+			err := d.writer.do(fair.WithCaller(t.Context(), fair.Caller{Kind: fair.Key, ID: caller}), func(*sqlite.Conn) error {
 				order = append(order, caller)
 				return nil
 			})
@@ -52,7 +52,7 @@ func TestReadersTakeTurns(t *testing.T) {
 	step := make(chan struct{})
 	read := func(caller int64) {
 		wg.Go(func() {
-			err := d.read(fair.WithCaller(t.Context(), caller), func(*sqlite.Conn) error {
+			err := d.read(fair.WithCaller(t.Context(), fair.Caller{Kind: fair.Key, ID: caller}), func(*sqlite.Conn) error {
 				mu.Lock()
 				order = append(order, caller)
 				mu.Unlock()

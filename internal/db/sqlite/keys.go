@@ -70,7 +70,7 @@ func insertSecret(c *sqlite.Conn, keyID int64, hash db.KeyHash) error {
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	ctx = fair.WithCaller(ctx, fair.LookupCaller(hash))
+	ctx = fair.WithCaller(ctx, fair.LookupByHash(hash))
 	key, err = resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Key, error) {
 		return selectOne(c, "select key", scanKey, keyByHashQuery, hash[:])
 	})
@@ -82,7 +82,7 @@ func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Ke
 
 // KeysByHash implements [db.DB].
 func (d *DB) KeysByHash(ctx context.Context, hashes []db.KeyHash) (found map[db.KeyHash]animalstore.Key, err error) {
-	err = d.read(fair.WithCaller(ctx, fair.LookupSystem), func(c *sqlite.Conn) error {
+	err = d.read(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), func(c *sqlite.Conn) error {
 		found = make(map[db.KeyHash]animalstore.Key, len(hashes))
 		for _, hash := range hashes {
 			key, err := selectOne(c, "select key", scanKey, keyByHashQuery, hash[:])
@@ -112,7 +112,7 @@ func (d *DB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string,
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (string, error) {
 	text := func(stmt *sqlite.Stmt) (string, error) { return stmt.ColumnText(0), nil }
-	return resultOf(fair.WithCaller(ctx, fair.LookupSystem), d.read, func(c *sqlite.Conn) (string, error) {
+	return resultOf(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), d.read, func(c *sqlite.Conn) (string, error) {
 		return selectOne(c, "select version of keys", text, "SELECT version FROM keys_version")
 	})
 }

@@ -15,7 +15,7 @@ import (
 // LimitState implements [db.DB].
 func (d *DB) LimitState(ctx context.Context, keyID int64) (db.LimitState, error) {
 	var s db.LimitState
-	err := d.read(fair.WithCaller(ctx, fair.LookupCallerOf(keyID)), func(c *sqlite.Conn) error {
+	err := d.read(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup, ID: keyID}), func(c *sqlite.Conn) error {
 		return selectEach(c, "select limit state", func(stmt *sqlite.Stmt) error {
 			for i, field := range db.LimitFields(&s) {
 				*field = stmt.ColumnInt64(i)

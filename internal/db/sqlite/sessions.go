@@ -23,7 +23,7 @@ func (d *DB) Session(ctx context.Context, hash [32]byte) (db.Session, error) {
 		stmt.ColumnBytes(0, s.Secret[:])
 		return s, nil
 	}
-	return resultOf(fair.WithCaller(ctx, fair.LookupCaller(hash)), d.read, func(c *sqlite.Conn) (db.Session, error) {
+	return resultOf(fair.WithCaller(ctx, fair.LookupByHash(hash)), d.read, func(c *sqlite.Conn) (db.Session, error) {
 		return selectOne(c, "select session", scan, "SELECT secret, expires_at FROM console_sessions WHERE hash = ?", hash[:])
 	})
 }

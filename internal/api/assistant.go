@@ -72,5 +72,5 @@ func readMessage(w http.ResponseWriter, r *request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return body, checkMediaType(r.Header, typeJSON)
+	return body, checkMediaType(r)
 }

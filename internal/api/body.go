@@ -22,32 +22,31 @@ const (
 	typeMergePatch = "application/merge-patch+json"
 )
 
-// decode reads the body with one of the functions of package strictjson, and validates it
-// if it has a method Validate.
-func decode[T any](r *request, parse func([]byte) (T, error)) (T, error) {
-	return decodeType(r, parse, typeJSON)
+// decode reads the body with one of the functions of package strictjson, and validates it.
+// It is for types whose Validate needs nothing else; for the others, see decodeUnchecked.
+func decode[T any, P validated[T]](r *request, parse func([]byte) (T, error)) (value T, err error) {
+	if value, err = decodeUnchecked(r, parse); err != nil {
+		return value, err
+	}
+	return value, P(&value).Validate()
 }
 
-// decodePatch is decode for a JSON merge patch.
-func decodePatch[T any](r *request, parse func([]byte) (T, error)) (T, error) {
-	return decodeType(r, parse, typeJSON, typeMergePatch)
+// validated is a pointer to a T that can be validated.
+type validated[T any] interface {
+	*T
+	Validate() error
 }
 
-func decodeType[T any](r *request, parse func([]byte) (T, error), accepted ...string) (value T, err error) {
+// decodeUnchecked is decode for a type that its handler validates.
+func decodeUnchecked[T any](r *request, parse func([]byte) (T, error)) (value T, err error) {
 	body, err := readBody(r)
 	if err != nil {
 		return value, err
 	}
-	if err := checkMediaType(r.Header, accepted...); err != nil {
+	if err := checkMediaType(r); err != nil {
 		return value, err
 	}
-	if value, err = parse(body); err != nil {
-		return value, err
-	}
-	if v, ok := any(&value).(interface{ Validate() error }); ok {
-		err = v.Validate()
-	}
-	return value, err
+	return parse(body)
 }
 
 // decodeOptional is decode for an operation that works without a body. Without
@@ -57,7 +56,7 @@ func decodeOptional[T any](r *request, parse func([]byte) (T, error)) (value T, 
 	if err != nil || len(body) == 0 {
 		return value, err
 	}
-	if err := checkMediaType(r.Header, typeJSON); err != nil {
+	if err := checkMediaType(r); err != nil {
 		return value, err
 	}
 	return parse(body)
@@ -132,15 +131,19 @@ func isCoded(h http.Header) bool {
 	return false
 }
 
-// checkMediaType checks that the Content-Type is absent or one of those accepted,
-// and that the body isn't compressed.
-func checkMediaType(h http.Header, accepted ...string) error {
-	if isCoded(h) {
+// checkMediaType checks that the Content-Type is absent or JSON, or for PATCH a JSON merge
+// patch, and that the body isn't compressed.
+func checkMediaType(r *request) error {
+	if isCoded(r.Header) {
 		return animalstore.Errorf(animalstore.UnsupportedMediaType, "Content-Encoding is not supported: send uncompressed JSON")
 	}
-	types := h["Content-Type"]
+	types := r.Header["Content-Type"]
 	if len(types) == 0 || len(types) == 1 && types[0] == "" {
 		return nil
+	}
+	accepted := []string{typeJSON}
+	if r.Method == http.MethodPatch {
+		accepted = append(accepted, typeMergePatch)
 	}
 	mediaType, _, err := mime.ParseMediaType(types[0])
 	if len(types) > 1 || err != nil || !slices.Contains(accepted, mediaType) {

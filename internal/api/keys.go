@@ -71,7 +71,7 @@ func (s *Server) getKey(w http.ResponseWriter, r *request) error {
 
 // updateKey serves PATCH /v1/keys/{keyId}.
 func (s *Server) updateKey(w http.ResponseWriter, r *request) error {
-	patch, err := decodePatch(r, strictjson.DecodeKeyPatch)
+	patch, err := decodeUnchecked(r, strictjson.DecodeKeyPatch)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (s *Server) getOrder(w http.ResponseWriter, r *request) error {
 
 // updateOrder serves PATCH /v1/store/orders/{orderId}.
 func (s *Server) updateOrder(w http.ResponseWriter, r *request) error {
-	patch, err := decodePatch(r, strictjson.DecodeOrderPatch)
+	patch, err := decode(r, strictjson.DecodeOrderPatch)
 	if err != nil {
 		return err
 	}

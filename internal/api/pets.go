@@ -127,7 +127,7 @@ func (s *Server) getPet(w http.ResponseWriter, r *request) error {
 
 // updatePet serves PATCH /v1/pets/{petId}.
 func (s *Server) updatePet(w http.ResponseWriter, r *request) error {
-	patch, err := decodePatch(r, strictjson.DecodePetPatch)
+	patch, err := decode(r, strictjson.DecodePetPatch)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (u *unfinishedRetries) take(webhookID int64, which animalstore.DeliveryRetr
 
 // retryDeliveries serves POST /v1/webhooks/{webhookId}/deliveries/retry.
 func (s *Server) retryDeliveries(w http.ResponseWriter, r *request) error {
-	which, err := decode(r, strictjson.DecodeDeliveryRetry)
+	which, err := decodeUnchecked(r, strictjson.DecodeDeliveryRetry)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (s *Server) getWebhook(w http.ResponseWriter, r *request) error {
 
 // updateWebhook serves PATCH /v1/webhooks/{webhookId}.
 func (s *Server) updateWebhook(w http.ResponseWriter, r *request) error {
-	patch, err := decodePatch(r, strictjson.DecodeWebhookPatch)
+	patch, err := decode(r, strictjson.DecodeWebhookPatch)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func categoriesListCommand(conn *connection) *cobra.Command {
 		Short: "List categories, the lowest id first",
 		Example: `  animalstore categories list
   animalstore categories list --all --json`,
-	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Category, error] {
+	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Category, error] {
 		return s.ListCategories(cmd.Context(), client.PageQuery{PageSize: pageSize})
 	})
 }
@@ -54,7 +54,7 @@ func categoriesShowCommand(conn *connection) *cobra.Command {
 		Short: "Show one category",
 		Example: `  animalstore categories show 7
   animalstore categories show --json -- -3`,
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Category, error) {
+	}, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Category, error) {
 		return s.GetCategory(cmd.Context(), id)
 	})
 }
@@ -80,7 +80,7 @@ func categoriesSetCommand(conn *connection) *cobra.Command {
 func categoriesPutCommand(conn *connection, cmd *cobra.Command, options ...client.CallOption) *cobra.Command {
 	var name string
 	cmd.PreRunE = func(*cobra.Command, []string) error { return animalstore.Category{Name: name}.Validate() }
-	categories.onItem(conn, cmd, func(cmd *cobra.Command, s session, id int64) (animalstore.Category, error) {
+	categories.onItem(conn, cmd, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Category, error) {
 		var meta client.Meta
 		category, err := s.PutCategory(cmd.Context(), animalstore.Category{ID: id, Name: name}, append(options, client.ReadMeta(&meta))...)
 		switch {

@@ -48,10 +48,10 @@ func (c *connection) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 }
 
 // command makes cmd, which is in no group, call run with a client.
-func (c *connection) command(cmd *cobra.Command, run func(cmd *cobra.Command, s session) error) *cobra.Command {
+func (c *connection) command(cmd *cobra.Command, run func(cmd *cobra.Command, s invocation) error) *cobra.Command {
 	cmd.Args = cli.NoArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.do(cmd, func(s session) error { return run(cmd, s) })
+		return c.do(cmd, func(s invocation) error { return run(cmd, s) })
 	}
 	c.register(cmd, cmd.Flags())
 	jsonFlag(cmd)
@@ -61,15 +61,15 @@ func (c *connection) command(cmd *cobra.Command, run func(cmd *cobra.Command, s 
 // address is the server's URL. An empty ANIMALSTORE_URL counts as unset.
 func (c *connection) address() string { return cmp.Or(c.url, defaultURL) }
 
-// session is the client for one command, and its printer.
-type session struct {
+// invocation is one run of a command that calls a server: its client and its printer.
+type invocation struct {
 	*client.Client
 	*terminal.Printer
 	line *terminal.Line // says what the command is doing
 }
 
 // do runs f with a client. Its errors say what to do.
-func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
+func (c *connection) do(cmd *cobra.Command, f func(invocation) error) error {
 	key := os.Getenv(keyVariable)
 	if err := checkKey(key); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (c *connection) do(cmd *cobra.Command, f func(session) error) error {
 	defer line.Show("")
 	p := newPrinter(cmd)
 	p.Out, p.Notes = line.Above(p.Out), line.Above(p.Notes)
-	return c.callError(cmd.Context(), key, f(session{calls, p, line}))
+	return c.callError(cmd.Context(), key, f(invocation{calls, p, line}))
 }
 
 const (

@@ -44,7 +44,7 @@ JSON object with --json.
 			conn.wait = conn.wait || f.follow
 			return f.check(cmd)
 		},
-	}, func(cmd *cobra.Command, s session) error {
+	}, func(cmd *cobra.Command, s invocation) error {
 		return printEvents(s.Printer, f.events(cmd, s))
 	})
 	f.register(cmd)
@@ -99,7 +99,7 @@ func (f *eventFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-func (f *eventFlags) events(cmd *cobra.Command, s session) iter.Seq2[animalstore.Event, error] {
+func (f *eventFlags) events(cmd *cobra.Command, s invocation) iter.Seq2[animalstore.Event, error] {
 	o := client.EventsOptions{Types: animalstore.EventPatterns(strings.Join(f.types, ",")), Subject: f.subject, PetID: f.pet, After: f.after, Newest: f.before == "latest"}
 	o.Before, _ = strconv.ParseInt(f.before, 10, 64) // check has seen it
 	if f.follow {

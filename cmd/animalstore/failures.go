@@ -69,7 +69,7 @@ and as a JSON object with --json. Each check counts as a request.
   animalstore failures --key 2 --all --json
   animalstore failures --follow`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return f.check(cmd, time.Now()) },
-	}, list, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Failure, error] {
+	}, list, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Failure, error] {
 		return f.list(cmd.Context(), s.Client, pageSize)
 	})
 	print := cmd.RunE
@@ -78,7 +78,7 @@ and as a JSON object with --json. Each check counts as a request.
 			return print(cmd, args)
 		}
 		conn.bulk = true
-		return conn.do(cmd, func(s session) error {
+		return conn.do(cmd, func(s invocation) error {
 			tick := time.NewTicker(followFailuresEvery)
 			defer tick.Stop()
 			return f.followNew(cmd.Context(), s.Client, s.Printer, tick.C)

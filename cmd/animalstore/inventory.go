@@ -19,7 +19,7 @@ category. The counts may be up to ten seconds old.
 ` + keyHelp,
 		Example: `  animalstore inventory
   animalstore inventory --category 7 --json`,
-	}, func(cmd *cobra.Command, s session) error {
+	}, func(cmd *cobra.Command, s invocation) error {
 		var q client.InventoryQuery
 		if cmd.Flag("category").Changed {
 			q.CategoryID = &category

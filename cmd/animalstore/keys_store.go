@@ -51,7 +51,7 @@ func (at *keyLocation) do(cmd *cobra.Command, f func(keyStore, *terminal.Printer
 			return f(databaseKeys{store}, newPrinter(cmd))
 		})
 	}
-	err = at.server.do(cmd, func(s session) error { return f(serverKeys{s.Client}, s.Printer) })
+	err = at.server.do(cmd, func(s invocation) error { return f(serverKeys{s.Client}, s.Printer) })
 	var worded cliError
 	if errors.As(err, &worded) && worded.code == exitCredential {
 		worded.text += ". On the server's machine, --database needs no key"

@@ -20,7 +20,7 @@ and whether it is banned. This request counts like any other.
 ` + keyHelp,
 		Example: `  animalstore limits
   animalstore limits --json`,
-	}, func(cmd *cobra.Command, s session) error {
+	}, func(cmd *cobra.Command, s invocation) error {
 		limits, err := s.GetLimits(cmd.Context())
 		switch {
 		case err != nil:

@@ -30,7 +30,7 @@ and tools that it may not use aren't listed. Messages go to standard error.`,
   animalstore mcp --url https://pets.example`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return conn.do(cmd, func(s session) error { return conn.serveTools(cmd, s) })
+			return conn.do(cmd, func(s invocation) error { return conn.serveTools(cmd, s) })
 		},
 	}
 	conn.register(cmd, cmd.Flags())
@@ -40,7 +40,7 @@ and tools that it may not use aren't listed. Messages go to standard error.`,
 // serveTools serves the assistant that started this command until it closes standard
 // input. It first finds out whether the key works, because the assistant may not show why
 // its calls fail.
-func (c *connection) serveTools(cmd *cobra.Command, s session) error {
+func (c *connection) serveTools(cmd *cobra.Command, s invocation) error {
 	if _, err := s.GetLimits(cmd.Context()); err != nil {
 		return err
 	}

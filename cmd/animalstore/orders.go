@@ -79,7 +79,7 @@ func ordersListCommand(conn *connection) *cobra.Command {
 			}
 			return cmp.Or(cli.NotEmpty(cmd, "status"), cli.NotEmpty(cmd, "reference"))
 		},
-	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Order, error] {
+	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Order, error] {
 		q.PageSize = pageSize
 		return s.ListOrders(cmd.Context(), q)
 	})
@@ -110,7 +110,7 @@ make the command itself repeatable, give it an --idempotency-key.`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			return cmp.Or(f.order(0).Validate(), cli.NotEmpty(cmd, "idempotency-key"))
 		},
-	}, func(cmd *cobra.Command, s session, pet int64) (animalstore.Order, error) {
+	}, func(cmd *cobra.Command, s invocation, pet int64) (animalstore.Order, error) {
 		var meta client.Meta
 		requestKey := orRandom(idempotencyKey)
 		order, err := s.PlaceOrder(cmd.Context(), f.order(pet), client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
@@ -147,7 +147,7 @@ func ordersShowCommand(conn *connection) *cobra.Command {
 		Short: "Show one order",
 		Example: `  animalstore orders show 1
   animalstore orders show 1 --json`,
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Order, error) {
+	}, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Order, error) {
 		return s.GetOrder(cmd.Context(), id)
 	})
 }
@@ -187,7 +187,7 @@ them.`,
 			}
 			return patch.Validate()
 		},
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Order, error) {
+	}, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Order, error) {
 		order, err := s.UpdateOrder(cmd.Context(), id, patch(cmd))
 		switch {
 		case err != nil:

@@ -103,7 +103,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 			}
 			return nil
 		},
-	}, &f, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Pet, error] {
+	}, &f, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Pet, error] {
 		q := filter.query(cmd)
 		q.IDs, q.Name, q.PageSize = ids, name, pageSize
 		return s.ListPets(cmd.Context(), q)
@@ -120,7 +120,7 @@ func petsShowCommand(conn *connection) *cobra.Command {
 		Short: "Show one pet",
 		Example: `  animalstore pets show 5
   animalstore pets show 5 --json`,
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
+	}, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Pet, error) {
 		// FindPet uses the list, with an id: GET on the pet itself is deprecated
 		// and will be gone in December 2030.
 		return s.FindPet(cmd.Context(), id)
@@ -154,7 +154,7 @@ the same pet.`,
 			if err != nil {
 				return err
 			}
-			return conn.do(cmd, func(s session) error {
+			return conn.do(cmd, func(s invocation) error {
 				added, err := s.addPet(cmd, pet, orRandom(idempotencyKey))
 				if err != nil {
 					return err
@@ -172,7 +172,7 @@ the same pet.`,
 	return cmd
 }
 
-func (s session) addPet(cmd *cobra.Command, pet animalstore.NewPet, requestKey string) (animalstore.Pet, error) {
+func (s invocation) addPet(cmd *cobra.Command, pet animalstore.NewPet, requestKey string) (animalstore.Pet, error) {
 	var meta client.Meta
 	added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
 	switch {
@@ -192,7 +192,7 @@ func registerETag(cmd *cobra.Command) {
 }
 
 // noteETag prints the ETag of a response if --etag asks for it.
-func (s session) noteETag(cmd *cobra.Command, meta client.Meta) {
+func (s invocation) noteETag(cmd *cobra.Command, meta client.Meta) {
 	if cmd.Flag("etag").Value.String() == "true" {
 		s.Note("ETag: %s", terminal.Visible(meta.ETag))
 	}
@@ -261,7 +261,7 @@ ETag with --etag.`,
 			}
 			return cmp.Or(patch.Validate(), cli.NotEmpty(cmd, "if-match"))
 		},
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Pet, error) {
+	}, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Pet, error) {
 		var meta client.Meta
 		options := []client.CallOption{client.ReadMeta(&meta)}
 		if ifMatch != "" {
@@ -303,7 +303,7 @@ you are asked for confirmation.`,
 			if err != nil {
 				return err
 			}
-			return conn.do(cmd, func(s session) error {
+			return conn.do(cmd, func(s invocation) error {
 				found, err := findPets(cmd.Context(), s.Client, cli.IDs(args))
 				if err == nil {
 					err = requireConfirmation(cmd, removalQuestion(found))

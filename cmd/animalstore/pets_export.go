@@ -57,7 +57,7 @@ A file that is replaced keeps its mode.`,
 			q := filter.query(cmd)
 			q.PageSize = maxPage
 			conn.bulk = true
-			return conn.do(cmd, func(s session) error {
+			return conn.do(cmd, func(s invocation) error {
 				return s.exportPets(name, format, s.ListPets(cmd.Context(), q))
 			})
 		},
@@ -69,7 +69,7 @@ A file that is replaced keeps its mode.`,
 }
 
 // exportPets writes the pets to a file, or to the printer's output if the name is "-".
-func (s session) exportPets(name string, format petfile.Format, pets iter.Seq2[animalstore.Pet, error]) error {
+func (s invocation) exportPets(name string, format petfile.Format, pets iter.Seq2[animalstore.Pet, error]) error {
 	progress := s.line.Progress(-1, "pets")
 	paceNoted := false
 	err := petfile.Export(name, s.Out, format, pets, func() {
@@ -85,7 +85,7 @@ func (s session) exportPets(name string, format petfile.Format, pets iter.Seq2[a
 
 // notePace says once that the client slows down to stay within its limit. See
 // [client.WithPacing].
-func (s session) notePace(noted *bool) {
+func (s invocation) notePace(noted *bool) {
 	limit, known := s.RateLimit()
 	if *noted || !known || 2*limit.Remaining > limit.Limit || time.Until(limit.Reset) > time.Minute+2*time.Second {
 		return

@@ -52,7 +52,7 @@ any pet in the file has changed, it is a new import, which adds all of them.
 				return reportMistakes(newPrinter(cmd), mistakes)
 			}
 			conn.bulk = true
-			err = conn.do(cmd, func(s session) error { return s.importPets(cmd.Context(), pets, &again) })
+			err = conn.do(cmd, func(s invocation) error { return s.importPets(cmd.Context(), pets, &again) })
 			if errors.As(err, new(incomplete)) {
 				err = continueImport(cmd, args[0], err)
 			}
@@ -114,7 +114,7 @@ func continueImport(cmd *cobra.Command, file string, err error) error {
 
 // importPets adds pets and prints the result. again is the value of --again, and becomes that
 // of the run.
-func (s session) importPets(ctx context.Context, pets []animalstore.NewPet, again *string) error {
+func (s invocation) importPets(ctx context.Context, pets []animalstore.NewPet, again *string) error {
 	if *again == newRun {
 		*again = rand.Text()[:6]
 		s.Note("Adding the file once more. To continue after an interruption, use --again=%s.", *again)
@@ -150,7 +150,7 @@ func (s session) importPets(ctx context.Context, pets []animalstore.NewPet, agai
 
 // noteCost says how many requests an import takes, and warns if that is more than the key
 // may send today.
-func (s session) noteCost(ctx context.Context, pets int) error {
+func (s invocation) noteCost(ctx context.Context, pets int) error {
 	began := time.Now()
 	limits, err := s.GetLimits(ctx)
 	if err != nil {

@@ -73,7 +73,7 @@ stay.`,
 				return err
 			}
 			defer closeAll(opened)
-			return conn.do(cmd, func(s session) error {
+			return conn.do(cmd, func(s invocation) error {
 				show := s.line.Progress(int64(len(files)), "photos")
 				defer show.Clear()
 				return printEach(s.Printer, opened, columns, func(file *os.File) (animalstore.Photo, error) {
@@ -108,7 +108,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-func (s session) addPhoto(cmd *cobra.Command, petID int64, file *os.File) (animalstore.Photo, error) {
+func (s invocation) addPhoto(cmd *cobra.Command, petID int64, file *os.File) (animalstore.Photo, error) {
 	photo, err := s.AddPhoto(cmd.Context(), petID, file)
 	if err != nil { // the error names the pet or what is wrong, not the file
 		s.Note("%s was not added.", terminal.Visible(file.Name()))
@@ -131,7 +131,7 @@ func photosListCommand(conn *connection) *cobra.Command {
 			}
 			return nil
 		},
-	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Photo, error] {
+	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Photo, error] {
 		return s.ListPhotos(cmd.Context(), client.PhotoQuery{PetIDs: ids, PageSize: pageSize})
 	})
 	cli.RegisterIDs(cmd, &ids, "pet", "the comma-separated `ids` of the pets (required)")
@@ -155,7 +155,7 @@ file is not replaced.`,
 			}
 			return cli.NotEmpty(cmd, "output")
 		},
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Photo, error) {
+	}, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Photo, error) {
 		photo, err := s.GetPhoto(cmd.Context(), id)
 		if err != nil || output == "" {
 			return photo, err
@@ -215,7 +215,7 @@ asked for confirmation.`,
 			if err := requireConfirmation(cmd, question); err != nil {
 				return err
 			}
-			return conn.do(cmd, func(s session) error {
+			return conn.do(cmd, func(s invocation) error {
 				return printEach(s.Printer, ids, columns, func(id int64) (animalstore.Photo, error) {
 					photo, err := s.GetPhoto(cmd.Context(), id)
 					if err == nil {

@@ -33,7 +33,7 @@ func (r resource[T]) chosen(cmd *cobra.Command) ([]terminal.Column[T], error) {
 
 // onItem makes cmd call run with the id in its argument and print the result. What
 // can be checked without the server belongs in cmd.PreRunE.
-func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *cobra.Command, s session, id int64) (T, error)) *cobra.Command {
+func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *cobra.Command, s invocation, id int64) (T, error)) *cobra.Command {
 	if cmd.Args == nil {
 		cmd.Args = cli.OneID(r.singular, r.plural)
 	}
@@ -43,7 +43,7 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 		if err != nil {
 			return err
 		}
-		return conn.do(cmd, func(s session) error {
+		return conn.do(cmd, func(s invocation) error {
 			item, err := run(cmd, s, cli.IDs(args)[0])
 			if err != nil {
 				return err
@@ -55,7 +55,7 @@ func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *
 }
 
 // onList makes cmd print as much of a list as the flags ask for.
-func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, list func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[T, error]) *cobra.Command {
+func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, list func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[T, error]) *cobra.Command {
 	if cmd.Args == nil {
 		cmd.Args = cli.NoArguments
 	}
@@ -69,7 +69,7 @@ func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, 
 		if err != nil {
 			return err
 		}
-		return conn.do(cmd, func(s session) error {
+		return conn.do(cmd, func(s invocation) error {
 			return r.printPages(s.Printer, f, columns, func(pageSize int) iter.Seq2[T, error] { return list(cmd, s, pageSize) })
 		})
 	}

@@ -25,7 +25,7 @@ other.
 		Example: `  animalstore usage
   animalstore usage --hours 168 --json`,
 		PreRunE: func(*cobra.Command, []string) error { return hours.check() },
-	}, func(cmd *cobra.Command, s session) error {
+	}, func(cmd *cobra.Command, s invocation) error {
 		usage, err := s.GetUsage(cmd.Context(), int(hours))
 		if err != nil {
 			return err

@@ -66,7 +66,7 @@ func webhooksListCommand(conn *connection) *cobra.Command {
 		Short: "List webhooks, the latest first, without their secrets",
 		Example: `  animalstore webhooks list
   animalstore webhooks list --json`,
-	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Webhook, error] {
+	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Webhook, error] {
 		return s.ListWebhooks(cmd.Context(), client.PageQuery{PageSize: pageSize})
 	})
 }
@@ -77,7 +77,7 @@ func webhooksShowCommand(conn *connection) *cobra.Command {
 		Short: "Show one webhook, without its secret",
 		Example: `  animalstore webhooks show 1
   animalstore webhooks show 1 --json`,
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Webhook, error) {
+	}, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Webhook, error) {
 		return s.GetWebhook(cmd.Context(), id)
 	})
 }
@@ -138,7 +138,7 @@ allows further networks.`,
 			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return conn.do(cmd, func(s session) error {
+			return conn.do(cmd, func(s invocation) error {
 				created, err := s.CreateWebhook(cmd.Context(), in)
 				if err != nil {
 					return err
@@ -172,7 +172,7 @@ Events from while it was paused or disabled are never sent.`,
 			patch, err = f.patch(cmd, state)
 			return err
 		},
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Webhook, error) {
+	}, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Webhook, error) {
 		webhook, err := s.UpdateWebhook(cmd.Context(), id, patch)
 		if err == nil {
 			s.Note("Changed webhook %d: it is %s.", webhook.ID, webhook.State)
@@ -216,7 +216,7 @@ func webhooksRemoveCommand(conn *connection) *cobra.Command {
 		Long: `Remove a webhook with its deliveries permanently, and print it. To stop it for a
 while, pause it instead. On a terminal, you are asked for confirmation.`,
 		Example: "  animalstore webhooks remove 1 --yes",
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Webhook, error) {
+	}, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Webhook, error) {
 		webhook, err := s.GetWebhook(cmd.Context(), id)
 		if err == nil {
 			err = requireConfirmation(cmd, fmt.Sprintf("Remove webhook %d (%s) permanently?", id, terminal.Visible(webhook.URL)))
@@ -246,7 +246,7 @@ can change at any time in between.`,
 		Args: cli.OneID("webhook", "webhooks"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := cli.IDs(args)[0]
-			return conn.do(cmd, func(s session) error {
+			return conn.do(cmd, func(s invocation) error {
 				rotated, err := s.RotateWebhook(cmd.Context(), id, grace)
 				if err != nil {
 					return err

@@ -76,7 +76,7 @@ webhook doesn't get such events. It is tried once.`,
 		Example: `  animalstore webhooks ping 1
   animalstore webhooks ping 1 --type order.created`,
 		Args: cli.OneID("webhook", "webhooks"),
-	}, func(cmd *cobra.Command, s session, id int64) (animalstore.Delivery, error) {
+	}, func(cmd *cobra.Command, s invocation, id int64) (animalstore.Delivery, error) {
 		delivery, err := s.PingWebhookAs(cmd.Context(), id, cmp.Or(eventType, animalstore.WebhookPing))
 		if err == nil {
 			s.Note("Sending a ping. See the result with \"animalstore webhooks delivery %d %d\".", id, delivery.ID)
@@ -98,7 +98,7 @@ kept for 30 days.`,
 		Example: `  animalstore webhooks deliveries 1
   animalstore webhooks deliveries 1 --state failed --all --json`,
 		Args: cli.OneID("webhook", "webhooks"),
-	}, &listFlags{}, func(cmd *cobra.Command, s session, pageSize int) iter.Seq2[animalstore.Delivery, error] {
+	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Delivery, error] {
 		q.PageSize = pageSize
 		return s.ListDeliveries(cmd.Context(), cli.IDs(cmd.Flags().Args())[0], q)
 	})
@@ -162,7 +162,7 @@ the server stores only the status and the duration.`,
 			return err
 		}
 		webhook, id := deliveryIDs(args)
-		return conn.do(cmd, func(s session) error {
+		return conn.do(cmd, func(s invocation) error {
 			delivery, err := s.GetDelivery(cmd.Context(), webhook, id)
 			if err != nil {
 				return err
@@ -244,7 +244,7 @@ disabled, only pings are sent; the rest waits.`,
 			which, err = f.parse(time.Now())
 			return err
 		},
-	}, func(cmd *cobra.Command, s session, webhook int64) (animalstore.Delivery, error) {
+	}, func(cmd *cobra.Command, s invocation, webhook int64) (animalstore.Delivery, error) {
 		_, id := deliveryIDs(cmd.Flags().Args())
 		delivery, err := s.RetryDelivery(cmd.Context(), webhook, id)
 		if err == nil {
@@ -259,7 +259,7 @@ disabled, only pings are sent; the rest waits.`,
 		if !f.given() {
 			return one(cmd, args)
 		}
-		err := conn.do(cmd, func(s session) error { return s.retryDeliveries(cmd.Context(), cli.IDs(args)[0], which) })
+		err := conn.do(cmd, func(s invocation) error { return s.retryDeliveries(cmd.Context(), cli.IDs(args)[0], which) })
 		if errors.As(err, new(incomplete)) {
 			if f.since != "" { // the server continues only a request for the same time
 				f.since = which.Since.String()
@@ -272,7 +272,7 @@ disabled, only pings are sent; the rest waits.`,
 }
 
 // retryDeliveries sends all deliveries that match again, and prints how many.
-func (s session) retryDeliveries(ctx context.Context, webhook int64, which animalstore.DeliveryRetry) error {
+func (s invocation) retryDeliveries(ctx context.Context, webhook int64, which animalstore.DeliveryRetry) error {
 	n, err := s.RetryDeliveries(ctx, webhook, which)
 	switch {
 	case errors.Is(err, client.ErrOutcomeUnknown):

@@ -45,7 +45,7 @@ error, unless you give it one.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conn.wait = true
 			defer to.Close()
-			return conn.do(cmd, func(s session) error {
+			return conn.do(cmd, func(s invocation) error {
 				return f.listen(cmd, s, to, cmp.Or(patterns, animalstore.DefaultEventPatterns))
 			})
 		},
@@ -87,7 +87,7 @@ func (f *listenFlags) forwarder() (*webhook.Forwarder, error) {
 
 // listen forwards events until the context ends. It reads its starting position before it
 // prints that it forwards, so no later event is missed.
-func (f *listenFlags) listen(cmd *cobra.Command, s session, to *webhook.Forwarder, patterns animalstore.EventPatterns) error {
+func (f *listenFlags) listen(cmd *cobra.Command, s invocation, to *webhook.Forwarder, patterns animalstore.EventPatterns) error {
 	latest, err := s.LatestEventID(cmd.Context())
 	if err != nil {
 		return err

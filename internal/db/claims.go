@@ -61,13 +61,6 @@ type ClaimedDelivery struct {
 	URL       string
 	Secrets   []string         // one, or two while they are rotated
 	Lease     animalstore.Time // no other worker may send it before this time
-	NextLease animalstore.Time // of a renewal that may or may not have been stored; zero: none
-}
-
-// Holds reports whether a stored lease is the one of this claim. If it isn't, another
-// worker has claimed the delivery since.
-func (d *ClaimedDelivery) Holds(lease animalstore.Time) bool {
-	return lease.Milli() == d.Lease.Milli() || !d.NextLease.IsZero() && lease.Milli() == d.NextLease.Milli()
 }
 
 // String omits the secrets and the data.
@@ -121,9 +114,8 @@ func (d *ClaimedDelivery) Result(a animalstore.Attempt, random float64, retryAft
 
 // WebhookWork is what the worker has to do.
 type WebhookWork struct {
-	Webhooks bool // there are any, in any state
-	Events   bool // some events have not become deliveries yet
-	Due      bool // some deliveries are due and may be claimed
+	Events bool // some events have not become deliveries yet
+	Due    bool // some deliveries are due and may be claimed
 	// Next is when a delivery becomes due or a claim ends, whichever is first. It is
 	// zero if there is neither.
 	Next animalstore.Time

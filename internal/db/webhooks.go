@@ -102,11 +102,6 @@ type Webhooks interface {
 	// the webhook until then, or returns nil if there is none.
 	FinishDelivery(ctx context.Context, r DeliveryResult, now, lease animalstore.Time) (next *ClaimedDelivery, disabled animalstore.OptionalText, err error)
 
-	// RenewDelivery extends a claim to NextLease. It returns ErrNotFound if another
-	// worker has claimed the delivery since. After any other error the claim may have
-	// either lease, so the call can be repeated, and the other methods accept both.
-	RenewDelivery(ctx context.Context, due ClaimedDelivery) error
-
 	// ReleaseDelivery ends a claim without an attempt.
 	ReleaseDelivery(ctx context.Context, due ClaimedDelivery) error
 }

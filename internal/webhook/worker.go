@@ -20,7 +20,6 @@ type Store interface {
 	DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error)
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]db.ClaimedDelivery, error)
 	FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease animalstore.Time) (next *db.ClaimedDelivery, disabled animalstore.OptionalText, err error)
-	RenewDelivery(ctx context.Context, due db.ClaimedDelivery) error
 	ReleaseDelivery(ctx context.Context, due db.ClaimedDelivery) error
 }
 
@@ -38,20 +37,14 @@ const (
 	pollEvery = 500 * time.Millisecond
 	// minPollInterval is the minimum time between two polls. Many events share one.
 	minPollInterval = 20 * time.Millisecond
-	// idlePollInterval replaces it while there are no webhooks. Polling then costs almost
-	// nothing, and the first webhook is still noticed soon.
-	idlePollInterval = 100 * time.Millisecond
-	// leaseTime is how long a claim lasts. While a delivery is being sent, its lease is
-	// renewed every renewEvery. So another process soon takes over from one that was
-	// killed, and there is time to record a result.
-	leaseTime  = 15 * time.Second
-	renewEvery = 5 * time.Second
+	// leaseTime is how long a claim lasts: an attempt, and some time to record its result.
+	// Another process takes over from one that was killed within 20 seconds.
+	leaseTime = db.AttemptTimeout + 3*time.Second
 	// dispatchBatch is how many events become deliveries in one transaction.
 	dispatchBatch = 500
 	// storeTimeout limits a poll, and any other operation on the store.
 	storeTimeout = 5 * time.Second
 	// finishAttempts is how often a worker tries to record a result, a second apart.
-	// After that the delivery is claimed again once its lease ends.
 	finishAttempts = 10
 )
 
@@ -78,10 +71,7 @@ type Worker struct {
 	attempts sync.WaitGroup
 	unstored atomic.Bool  // the last result of a delivery couldn't be stored
 	offset   atomic.Int64 // nanoseconds by which the store's clock is ahead
-
-	// Run alone uses these.
-	idle    bool // there was no webhook at the last poll
-	failing bool // the store failed the last time
+	failing  bool         // the store failed at the last poll; Run alone uses it
 }
 
 // NewWorker returns a worker. It makes c.Sender use the worker's clock.
@@ -110,20 +100,13 @@ func (w *Worker) Notify() {
 func (w *Worker) Run(ctx context.Context) {
 	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSending()
-	timer := time.NewTimer(pollEvery)
-	defer timer.Stop()
 	for ctx.Err() == nil {
-		next := time.Now().Add(w.poll(ctx, sending))
-		timer.Reset(w.minInterval())
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Reset(max(time.Millisecond, time.Until(next)))
+		due := time.After(w.poll(ctx, sending))
+		time.Sleep(minPollInterval)
 		select {
 		case <-ctx.Done():
 		case <-w.wake:
-		case <-timer.C:
+		case <-due:
 		}
 	}
 	close(w.stopping)
@@ -131,13 +114,6 @@ func (w *Worker) Run(ctx context.Context) {
 	defer grace.Stop()
 	w.attempts.Wait()
 	w.Sender.Close()
-}
-
-func (w *Worker) minInterval() time.Duration {
-	if w.idle {
-		return idlePollInterval
-	}
-	return minPollInterval
 }
 
 // poll turns new events into deliveries and starts those that are due. It returns how
@@ -167,7 +143,6 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 	if w.SharedClock && !work.Clock.IsZero() {
 		w.followClock(work.Clock, asked, w.Now())
 	}
-	w.idle = !work.Webhooks
 	if work.Events {
 		more, err := w.Store.DispatchEvents(ctx, animalstore.At(w.now()), dispatchBatch)
 		if err != nil {
@@ -213,46 +188,13 @@ func (w *Worker) deliver(ctx context.Context, d *db.ClaimedDelivery) {
 			w.release(d)
 			return
 		}
-		stopRenewing := w.keepLease(d)
 		r := w.Sender.Attempt(ctx, d)
-		stopRenewing()
 		if ctx.Err() != nil && !r.Succeeded() {
 			w.release(d) // it didn't fail: we gave up
 			return
 		}
 		w.observe(r)
 		d = w.finish(r)
-	}
-}
-
-// keepLease renews the lease of a delivery until stop is called. The delivery's leases
-// must not be used before that.
-func (w *Worker) keepLease(d *db.ClaimedDelivery) (stop func()) {
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-end:
-				return
-			case <-time.After(renewEvery):
-				w.renew(d)
-			}
-		}
-	}()
-	return func() { close(end); <-ended }
-}
-
-// renew extends a lease. If that fails, the next renewal asks for the same lease again,
-// so that the store has one of only two leases.
-func (w *Worker) renew(d *db.ClaimedDelivery) {
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-	defer cancel()
-	if d.NextLease.IsZero() {
-		d.NextLease = w.lease()
-	}
-	if err := w.Store.RenewDelivery(ctx, *d); err == nil {
-		d.Lease, d.NextLease = d.NextLease, animalstore.Time{}
 	}
 }
 
@@ -274,8 +216,8 @@ func (w *Worker) observe(r db.DeliveryResult) {
 }
 
 // finish records a result and returns the webhook's next delivery, if one is due. It
-// retries if the store fails, without renewing the lease: if that ends, the delivery may
-// be sent again, and this result is then ignored.
+// retries if the store fails. If the lease ends, the delivery may be sent again, and this
+// result is then ignored.
 func (w *Worker) finish(r db.DeliveryResult) *db.ClaimedDelivery {
 	for try := 1; ; try++ {
 		next, err := w.tryFinish(r)

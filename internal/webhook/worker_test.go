@@ -25,7 +25,6 @@ type fakeStore struct {
 	ahead time.Duration // of the shared clock, if not zero
 	hang  bool          // until the context ends
 	slow  time.Duration // how long every second poll takes
-	renew func(db.ClaimedDelivery) error
 
 	finishFailures int           // of FinishDelivery, before it works
 	finishTakes    time.Duration // by FinishDelivery
@@ -33,8 +32,7 @@ type fakeStore struct {
 	polls      []time.Time
 	dispatched []time.Time
 	claims     []animalstore.Time // the lease of each
-	renewals   int
-	finished   []int64 // deliveries whose result was stored
+	finished   []int64            // deliveries whose result was stored
 	released   []int64
 }
 
@@ -97,16 +95,6 @@ func (s *fakeStore) FinishDelivery(_ context.Context, r db.DeliveryResult, _, le
 	following := *r.Delivery
 	following.ID++
 	return &following, "", nil
-}
-
-func (s *fakeStore) RenewDelivery(_ context.Context, due db.ClaimedDelivery) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.renewals++
-	if s.renew == nil {
-		return nil
-	}
-	return s.renew(due)
 }
 
 func (s *fakeStore) ReleaseDelivery(_ context.Context, due db.ClaimedDelivery) error {
@@ -173,12 +161,12 @@ func TestResultsNotStored(t *testing.T) {
 // would have polled anyway.
 func TestNotifiedWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &fakeStore{next: db.WebhookWork{Webhooks: true}}
+		s := &fakeStore{next: db.WebhookWork{}}
 		w := newWorker(s, io.Discard)
 		defer start(w)()
 		for range 10 {
 			time.Sleep(pollEvery / 3)
-			s.set(db.WebhookWork{Webhooks: true, Events: true})
+			s.set(db.WebhookWork{Events: true})
 			began := time.Now()
 			w.Notify()
 			time.Sleep(2 * minPollInterval)
@@ -195,7 +183,7 @@ func TestNotifiedWorker(t *testing.T) {
 func TestWorkerWaitsForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		due := animalstore.At(time.Now().Add(2*pollEvery + 77*time.Millisecond))
-		s := &fakeStore{next: db.WebhookWork{Webhooks: true, Next: due}}
+		s := &fakeStore{next: db.WebhookWork{Next: due}}
 		stop := start(newWorker(s, io.Discard))
 		time.Sleep(time.Until(due.Time) + 2*minPollInterval)
 		stop()
@@ -212,7 +200,7 @@ func TestWorkerWaitsForTheNext(t *testing.T) {
 // follows soon.
 func TestDispatchGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &fakeStore{next: db.WebhookWork{Webhooks: true, Events: true}, more: 5}
+		s := &fakeStore{next: db.WebhookWork{Events: true}, more: 5}
 		stop := start(newWorker(s, io.Discard))
 		time.Sleep(pollEvery)
 		stop()
@@ -230,7 +218,7 @@ func TestSharedClock(t *testing.T) {
 			s := &fakeStore{ahead: ahead, slow: 2 * time.Second}
 			w := newWorker(s, io.Discard)
 			for i := range 4 {
-				s.next = db.WebhookWork{Webhooks: true, Due: true}
+				s.next = db.WebhookWork{Due: true}
 				w.poll(t.Context(), t.Context())
 				want := time.Now().Add(ahead)
 				if off := w.Sender.now().Sub(want).Abs(); off > time.Millisecond {

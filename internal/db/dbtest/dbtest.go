@@ -86,7 +86,6 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"a webhook that is disabled and resumed gets the events from before", disabledWebhooksContinue},
 		{"a webhook with too many undispatched events can't be changed yet", changesFarBehind},
 		{"a delivery is claimed by one worker at a time, and few deliveries of a webhook at once", claimsAreExclusive},
-		{"only the holder of a lease can renew it", leasesAreRenewed},
 		{"concurrent claims and results claim nothing twice", finishAtOnce},
 		{"storing a result of a paused or deleted webhook claims no other delivery", pausedFinish},
 		{"pending work for webhooks, and when it falls due, is found", workIsFound},

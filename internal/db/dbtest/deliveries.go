@@ -104,7 +104,13 @@ func claimsAreExclusive(t *testing.T, d db.DB) {
 	if len(stale) != db.MaxInFlight || stale[0].WebhookID != two.ID {
 		t.Errorf("%d claimed after the lease, want %d", len(stale), db.MaxInFlight)
 	}
-	// The result of a claim that has ended is ignored.
+	// The release and the result of a claim that has ended are ignored.
+	if err := d.ReleaseDelivery(t.Context(), *seen[stale[0].ID]); err != nil {
+		t.Fatal(err)
+	}
+	if again := claim(t, d, after(time.Minute)); len(again) != 0 {
+		t.Errorf("%d claimed after a release by their former holder, want none", len(again))
+	}
 	for _, status := range []int{500, 200} {
 		finish(t, d, seen[stale[0].ID], after(time.Minute), status)
 	}

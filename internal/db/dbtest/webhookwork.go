@@ -1,7 +1,6 @@
 package dbtest
 
 import (
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -34,31 +33,31 @@ func workIsFound(t *testing.T, d db.DB) {
 	webhook := mustCreateWebhook(t, d, "pet.*")
 	mustPublish(t, d)
 	dispatch(t, d, noon)
-	wantWork(t, d, "nothing happened", noon, db.WebhookWork{Webhooks: true})
+	wantWork(t, d, "nothing happened", noon, db.WebhookWork{})
 	add(1)
-	wantWork(t, d, "a new event", noon, db.WebhookWork{Webhooks: true, Events: true})
+	wantWork(t, d, "a new event", noon, db.WebhookWork{Events: true})
 	dispatch(t, d, noon)
-	wantWork(t, d, "dispatched", noon, db.WebhookWork{Webhooks: true, Due: true})
-	wantWork(t, d, "not due yet", after(-time.Second), db.WebhookWork{Webhooks: true, Next: noon})
+	wantWork(t, d, "dispatched", noon, db.WebhookWork{Due: true})
+	wantWork(t, d, "not due yet", after(-time.Second), db.WebhookWork{Next: noon})
 
 	due := claim(t, d, noon)
 	lease := after(time.Minute)
-	wantWork(t, d, "claimed", noon, db.WebhookWork{Webhooks: true, Next: lease})
-	wantWork(t, d, "the lease has ended", lease, db.WebhookWork{Webhooks: true, Due: true})
+	wantWork(t, d, "claimed", noon, db.WebhookWork{Next: lease})
+	wantWork(t, d, "the lease has ended", lease, db.WebhookWork{Due: true})
 	finish(t, d, &due[0], noon, 500)
 	next := deliveriesOf(t, d, webhook.ID, "")[0].NextAttemptAt
-	wantWork(t, d, "failed", noon, db.WebhookWork{Webhooks: true, Next: next})
+	wantWork(t, d, "failed", noon, db.WebhookWork{Next: next})
 
 	mustUpdateWebhook(t, d, webhook.ID, animalstore.WebhookPatch{State: new(animalstore.WebhookPaused)})
 	mustPublish(t, d)
 	dispatch(t, d, noon)
-	wantWork(t, d, "paused", noon, db.WebhookWork{Webhooks: true})
-	wantWork(t, d, "paused and due", next, db.WebhookWork{Webhooks: true})
+	wantWork(t, d, "paused", noon, db.WebhookWork{})
+	wantWork(t, d, "paused and due", next, db.WebhookWork{})
 	if _, err := d.PingWebhook(t.Context(), webhook.ID, animalstore.WebhookPing, next); err != nil {
 		t.Fatal(err)
 	}
-	wantWork(t, d, "a ping to come", noon, db.WebhookWork{Webhooks: true, Next: next})
-	wantWork(t, d, "a ping", next, db.WebhookWork{Webhooks: true, Due: true})
+	wantWork(t, d, "a ping to come", noon, db.WebhookWork{Next: next})
+	wantWork(t, d, "a ping", next, db.WebhookWork{Due: true})
 	for _, ping := range claim(t, d, next) {
 		finish(t, d, &ping, next, 200)
 	}
@@ -70,50 +69,9 @@ func workIsFound(t *testing.T, d db.DB) {
 	if len(due) != db.MaxInFlight {
 		t.Fatalf("%d claimed, want %d", len(due), db.MaxInFlight)
 	}
-	wantWork(t, d, "no more at once", next, db.WebhookWork{Webhooks: true, Next: animalstore.At(next.Add(time.Minute))})
+	wantWork(t, d, "no more at once", next, db.WebhookWork{Next: animalstore.At(next.Add(time.Minute))})
 	finish(t, d, &due[0], next, 200)
-	wantWork(t, d, "one more at once", next, db.WebhookWork{Webhooks: true, Due: true, Next: animalstore.At(next.Add(time.Minute))})
-}
-
-func leasesAreRenewed(t *testing.T, d db.DB) {
-	webhook := webhookWithDeliveries(t, d, 3)
-	due := claim(t, d, noon)
-	if len(due) != 3 {
-		t.Fatalf("%d claimed, want 3", len(due))
-	}
-	for i := range due {
-		due[i].NextLease = after(2 * time.Minute)
-		for range 2 { // it can be repeated
-			if err := d.RenewDelivery(t.Context(), due[i]); err != nil {
-				t.Fatalf("renewing: %v", err)
-			}
-		}
-	}
-	if again := claim(t, d, after(2*time.Minute-time.Millisecond)); len(again) != 0 {
-		t.Errorf("%d claimed before the renewed lease ends", len(again))
-	}
-	// A worker that doesn't know whether its lease was renewed can finish and release.
-	finish(t, d, &due[0], noon, 200)
-	if all := deliveriesOf(t, d, webhook.ID, animalstore.DeliveryDelivered); len(all) != 1 {
-		t.Errorf("%d delivered, want 1", len(all))
-	}
-	if err := d.RenewDelivery(t.Context(), due[0]); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("renewing a finished one: got %v, want ErrNotFound", err)
-	}
-	if err := d.ReleaseDelivery(t.Context(), due[1]); err != nil {
-		t.Fatal(err)
-	}
-	if again := claim(t, d, noon); len(again) != 1 || again[0].ID != due[1].ID {
-		t.Errorf("got %v after a release, want %v", again, due[1])
-	}
-	// The worker of the last one was paused until another worker claimed it.
-	if again := claim(t, d, after(2*time.Minute)); len(again) != 2 {
-		t.Errorf("%d claimed when the leases have ended, want 2", len(again))
-	}
-	due[2].Lease, due[2].NextLease = due[2].NextLease, after(4*time.Minute)
-	if err := d.RenewDelivery(t.Context(), due[2]); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("renewing one that another worker has claimed: got %v, want ErrNotFound", err)
-	}
+	wantWork(t, d, "one more at once", next, db.WebhookWork{Due: true, Next: animalstore.At(next.Add(time.Minute))})
 }
 
 // claimTogether claims deliveries for several workers at the same time and returns all

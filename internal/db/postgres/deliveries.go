@@ -273,8 +273,7 @@ const webhooksWithDue = `SELECT id FROM webhooks WHERE
 	AND (SELECT count(*) FROM deliveries WHERE webhook_id = webhooks.id AND leased_until <> 0 AND leased_until > $1) < $2`
 
 // selectWork reads each next time from the first matching entry of an index.
-const selectWork = `SELECT count(*) > 0,
-		coalesce(bool_or(at.position < at.newest AND w.from_event < at.newest AND (w.state = ` + db.SQLWebhookActive + ` OR w.to_event > at.position)), false),
+const selectWork = `SELECT coalesce(bool_or(at.position < at.newest AND w.from_event < at.newest AND (w.state = ` + db.SQLWebhookActive + ` OR w.to_event > at.position)), false),
 		EXISTS (` + webhooksWithDue + `),
 		coalesce(min(least(
 			CASE WHEN w.state = ` + db.SQLWebhookActive + `
@@ -290,7 +289,7 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work db.Web
 	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		var next int64
 		var clock time.Time
-		err := c.QueryRow(ctx, selectWork, now.Milli(), db.MaxInFlight).Scan(&work.Webhooks, &work.Events, &work.Due, &next, &clock)
+		err := c.QueryRow(ctx, selectWork, now.Milli(), db.MaxInFlight).Scan(&work.Events, &work.Due, &next, &clock)
 		work.Next, work.Clock = animalstore.AtMilli(next), animalstore.At(clock)
 		return failed("look for deliveries", err)
 	})
@@ -311,7 +310,6 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 			return err
 		})
 		if err != nil {
-			d.releaseUnknown(err, some)
 			return claimed, err
 		}
 		claimed = append(claimed, some...)
@@ -319,48 +317,10 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 	return claimed, nil
 }
 
-// RenewDelivery implements [db.DB].
-func (d *DB) RenewDelivery(ctx context.Context, due db.ClaimedDelivery) error {
-	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = $3 WHERE id = $1 AND leased_until IN ($2, $3)", due.ID, due.Lease.Milli(), due.NextLease.Milli())
-		if err == nil && tag.RowsAffected() == 0 {
-			return db.ErrNotFound
-		}
-		return failed("renew claim", err)
-	})
-}
-
-// ReleaseDelivery implements [db.DB]. It waits for a claim whose commit is still under way:
-// an UPDATE alone would see the row as it was before.
+// ReleaseDelivery implements [db.DB].
 func (d *DB) ReleaseDelivery(ctx context.Context, due db.ClaimedDelivery) error {
-	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE", due.ID); err != nil {
-			return failed("lock delivery", err)
-		}
-		_, err := tx.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until IN ($2, $3)", due.ID, due.Lease.Milli(), due.NextLease.Milli())
-		return failed("release delivery", err)
+	return d.writeStatement(ctx, "release delivery", func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until = $2", due.ID, due.Lease.Milli())
+		return err
 	})
-}
-
-// releasePause is the time between two attempts to release a claim.
-const releasePause = 500 * time.Millisecond
-
-// releaseUnknown releases claims whose transaction ended with an error, if they may have been
-// stored. Otherwise nobody would send those deliveries until their leases end, and if
-// they are MaxInFlight, none to that webhook.
-func (d *DB) releaseUnknown(err error, claimed []db.ClaimedDelivery) {
-	if !errors.Is(err, db.ErrOutcomeUnknown) {
-		return
-	}
-	go func() {
-		for _, due := range claimed {
-			for d.ReleaseDelivery(d.breaker.ctx, due) != nil {
-				select {
-				case <-time.After(releasePause):
-				case <-d.breaker.ctx.Done():
-					return
-				}
-			}
-		}
-	}()
 }

@@ -46,7 +46,6 @@ func (d *DB) finishesOf(webhookID int64) *batcher[finishCall, finishOutcome] {
 
 // finishDeliveries stores results of deliveries to one webhook.
 func (d *DB) finishDeliveries(ctx context.Context, webhookID int64, calls []finishCall) (outcomes []finishOutcome, err error) {
-	var claimed []db.ClaimedDelivery
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		f, err := lockFinished(ctx, tx, webhookID, calls)
 		if err != nil {
@@ -59,18 +58,14 @@ func (d *DB) finishDeliveries(ctx context.Context, webhookID int64, calls []fini
 				waiting, now, lease = append(waiting, i), c.now, c.lease
 			}
 		}
-		claimed, err = f.store(ctx, tx, len(waiting), now, lease)
+		claimed, err := f.store(ctx, tx, len(waiting), now, lease)
 		for i := range claimed {
 			f.outcomes[waiting[i]].next = &claimed[i]
 		}
 		outcomes = f.outcomes
 		return err
 	})
-	if err != nil {
-		d.releaseUnknown(err, claimed)
-		return nil, err
-	}
-	return outcomes, nil
+	return outcomes, err
 }
 
 // finished is what results change, first as it was before.
@@ -88,7 +83,7 @@ type finished struct {
 
 // claim is a delivery as it was before its result.
 type claim struct {
-	lease    animalstore.Time
+	lease    int64
 	attempts string
 }
 
@@ -118,7 +113,7 @@ func lockFinished(ctx context.Context, tx pgx.Tx, webhookID int64, calls []finis
 		var id, lease int64
 		var attempts string
 		_, err := pgx.ForEachRow(rows, []any{&id, &lease, &attempts}, func() error {
-			f.claims[id] = claim{animalstore.AtMilli(lease), attempts}
+			f.claims[id] = claim{lease, attempts}
 			return nil
 		})
 		return err
@@ -133,7 +128,7 @@ func lockFinished(ctx context.Context, tx pgx.Tx, webhookID int64, calls []finis
 // add adds a result, and reports whether it counts.
 func (f *finished) add(r *db.DeliveryResult, outcome *finishOutcome) bool {
 	before, ok := f.claims[r.Delivery.ID]
-	if !ok || !r.Delivery.Holds(before.lease) {
+	if !ok || before.lease != r.Delivery.Lease.Milli() {
 		return false
 	}
 	delete(f.claims, r.Delivery.ID)

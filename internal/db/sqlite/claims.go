@@ -53,7 +53,7 @@ func (cs *claims) hold(due *db.ClaimedDelivery) bool {
 // ours is hold for callers that hold mu.
 func (cs *claims) ours(due *db.ClaimedDelivery) bool {
 	until, found := cs.of[due.WebhookID][due.ID]
-	return found && due.Holds(animalstore.AtMilli(until))
+	return found && until == due.Lease.Milli()
 }
 
 func (cs *claims) end(due *db.ClaimedDelivery) {
@@ -160,7 +160,6 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work db.Web
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	err = d.read(ctx, func(c *sqlite.Conn) error {
-		work = db.WebhookWork{}
 		all, err := webhookStates(c)
 		if err != nil || len(all) == 0 {
 			return err
@@ -169,7 +168,7 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work db.Web
 		if err != nil {
 			return err
 		}
-		work = db.WebhookWork{Webhooks: true, Events: len(getting) > 0 && position < newest}
+		work = db.WebhookWork{Events: len(getting) > 0 && position < newest}
 		next := int64(0)
 		for _, w := range all {
 			due, err := d.claims.due(c, w, now)
@@ -208,17 +207,6 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 		return err
 	})
 	return claimed, err
-}
-
-// RenewDelivery implements [db.DB].
-func (d *DB) RenewDelivery(_ context.Context, due db.ClaimedDelivery) error {
-	d.claims.mu.Lock()
-	defer d.claims.mu.Unlock()
-	if !d.claims.ours(&due) {
-		return db.ErrNotFound
-	}
-	d.claims.of[due.WebhookID][due.ID] = due.NextLease.Milli()
-	return nil
 }
 
 // ReleaseDelivery implements [db.DB].

@@ -114,13 +114,11 @@
 // learn how much is left. Half of the minute's requests may then be sent
 // immediately, so a small job isn't slowed down; the other half is spread evenly
 // over the rest of the minute. The whole plan is used, nothing pauses for long,
-// other users of the key find something left until the last moments of the
-// minute, and there is never a 429 while there are no other users. If there are,
-// the headers show it: the pace slows down, and twice as many requests as they
-// used between two responses are left for them at the end. A call whose deadline
-// is before its turn is sent immediately. Days are not spread: their requests
-// are used when they are needed. If a proxy drops the headers, requests are sent
-// one at a time.
+// and there is never a 429 while nobody else uses the key. If somebody does, both
+// can get a 429: calls then wait until the window ends. A call whose deadline is
+// before its turn is sent immediately. Days are not spread: their requests are
+// used when they are needed. If a proxy drops the headers, requests are sent one
+// at a time.
 //
 // # Logs
 //

@@ -34,7 +34,6 @@ type gate struct {
 	low       int64     // its lowest Remaining
 	uncertain int64     // requests in it that may have been charged, not confirmed by a response
 	resetAt   time.Time // when it ends, by our clock
-	others    others
 
 	// The latest refusal by the service, which applies to all calls.
 	refusal  *RateLimitError
@@ -53,15 +52,6 @@ type window struct{ limit, reset int64 }
 type ticket struct {
 	number int64
 	waits  bool // the service may delay its response
-}
-
-// others estimates from the headers how much others use the key in a window.
-type others struct {
-	first   int64 // Remaining when the window was first seen
-	ours    int64 // our requests that may have been charged since
-	used    int64 // requests of others since, at least
-	leap    int64 // the most of them between two responses
-	earlier int64 // leap of the previous window
 }
 
 func newGate(pacing bool) *gate {
@@ -127,7 +117,6 @@ func (g *gate) admit(now time.Time, waits bool) ticket {
 	if waits {
 		g.waiting++
 	}
-	g.others.ours++
 	g.last = now
 	return ticket{g.sent, waits}
 }
@@ -176,16 +165,8 @@ func (g *gate) maxUnknown() int64 {
 	return 1 << 62
 }
 
-// spare is how many requests may be sent now. With pacing it leaves room for twice as
-// many requests by others as there were between two responses: once for those since the
-// latest response, once for those before the next.
-func (g *gate) spare() int64 {
-	spare := g.low - g.inFlight - g.uncertain
-	if g.pacing {
-		spare -= min(2*max(g.others.leap, g.others.earlier), g.window.limit/2)
-	}
-	return spare
-}
+// spare is how many requests may be sent now.
+func (g *gate) spare() int64 { return g.low - g.inFlight - g.uncertain }
 
 // slot is when the next request may be sent. Without pacing that is immediately. With
 // pacing, half of a minute's requests are sent immediately, and the others are spread
@@ -302,13 +283,8 @@ func (g *gate) observe(t ticket, limit RateLimit, now time.Time) {
 		return // an earlier window
 	default:
 		g.window, g.low, g.uncertain = observed, limit.Remaining, 0
-		g.others = others{first: limit.Remaining, ours: g.inFlight, earlier: g.others.leap}
 	}
 	g.asOf, g.resetAt = max(g.asOf, t.number), resetAt
-	if used := g.others.first - g.low - g.others.ours; used > g.others.used {
-		g.others.leap = max(g.others.leap, used-g.others.used)
-		g.others.used = used
-	}
 }
 
 // usedUp is the error for the current window, which has nothing left.

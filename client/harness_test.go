@@ -18,8 +18,6 @@ import (
 
 // tally counts the responses of a service by their status.
 type tally struct {
-	agent string // count only those to this User-Agent, if it is set
-
 	mu    sync.Mutex
 	count map[int]int
 	all   int
@@ -29,9 +27,6 @@ func (a *tally) middleware(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		noted := &noting{ResponseWriter: w, status: http.StatusOK}
 		h.ServeHTTP(noted, r)
-		if a.agent != "" && r.UserAgent() != a.agent {
-			return
-		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if a.count == nil {

@@ -53,8 +53,8 @@ func WithAttemptTimeout(d time.Duration) Option {
 }
 
 // WithPacing makes the client spread its requests over the window, so that a bulk job
-// never gets a 429 as long as nobody else uses the key, and always leaves some requests
-// for others. See the section on pacing in the package documentation.
+// never gets a 429 as long as nobody else uses the key. See the section on pacing in the
+// package documentation.
 func WithPacing() Option {
 	return func(s *settings) { s.pacing = true }
 }

@@ -1,9 +1,6 @@
 package client_test
 
 import (
-	"context"
-	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,51 +28,21 @@ func TestPacingDoesNotSpreadDays(t *testing.T) {
 	})
 }
 
-// TestPacingBesideOthers: while somebody else uses the same key, the paced client
-// neither reaches the limit nor uses up everything.
-func TestPacingBesideOthers(t *testing.T) {
-	tests := map[string]struct {
-		every time.Duration
-		burst int
-	}{
-		"three at once":      {20 * time.Second, 3},
-		"half of everything": {6 * time.Second, 1},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ours, theirs := &tally{agent: "ours"}, &tally{agent: "theirs"}
-				store := clienttest.New(t, clienttest.InMemory(), perMinute(20),
-					clienttest.WithMiddleware(func(h http.Handler) http.Handler { return ours.middleware(theirs.middleware(h)) }),
-					clienttest.WithClientOptions(client.WithPacing(), client.WithUserAgent("ours")))
-				other := store.NewClient(store.Key, client.WithUserAgent("theirs"), client.WithMaxAttempts(1))
-				ctx, done := context.WithCancel(t.Context())
-				var wg sync.WaitGroup
-				wg.Go(func() {
-					time.Sleep(3 * time.Second) // somewhere in the window
-					for ctx.Err() == nil {
-						for range test.burst {
-							other.GetLimits(ctx) // the tally counts its responses
-						}
-						select {
-						case <-time.After(test.every):
-						case <-ctx.Done():
-						}
-					}
-				})
-				err := inParallel(4, 200, func(int) error { return only(store.Client.GetLimits(t.Context())) })
-				done()
-				wg.Wait()
-				if err != nil {
-					t.Error(err)
-				}
-				if got := ours.of(http.StatusTooManyRequests); got > 0 {
-					t.Errorf("got %d refusals of %d, want none", got, ours.total())
-				}
-				if got := theirs.of(http.StatusTooManyRequests); got > 0 {
-					t.Errorf("others got %d refusals of %d, want none", got, theirs.total())
-				}
-			})
+// TestPacingWithASharedKey: two paced jobs with one key can be refused, because neither
+// knows about the other. They wait, finish and aren't banned.
+func TestPacingWithASharedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := clienttest.New(t, clienttest.InMemory(), perMinute(20), clienttest.WithClientOptions(client.WithPacing()))
+		jobs := []*client.Client{store.Client, store.NewClient(store.Key, client.WithPacing())}
+		err := inParallel(len(jobs), len(jobs), func(job int) error {
+			return inParallel(4, 60, func(int) error { return only(jobs[job].GetLimits(t.Context())) })
 		})
-	}
+		if err != nil {
+			t.Error(err)
+		}
+		limits, err := store.Client.GetLimits(t.Context())
+		if err != nil || limits.Ban.Level > 0 {
+			t.Errorf("got %+v, %v, want no ban", limits, err)
+		}
+	})
 }

@@ -73,13 +73,6 @@ export function newGate(pacing: boolean): Gate {
   let uncertain = 0; // requests in it that may have been charged, not confirmed by a response
   let resetAt = -Infinity; // when it ends, by our clock
 
-  // An estimate of how much others use the key in the window.
-  let first = 0; // Remaining when the window was first seen
-  let ours = 0; // our requests that may have been charged since
-  let usedByOthers = 0; // requests of others since, at least
-  let leap = 0; // the most of them between two responses
-  let earlierLeap = 0; // the same in the previous window
-
   // The latest refusal by the service, which applies to all calls.
   let refused: Limit | undefined;
   let closed = -Infinity; // its end, by our clock
@@ -97,22 +90,12 @@ export function newGate(pacing: boolean): Gate {
       const most = pacing ? 1 : windowLimit || Infinity;
       return { at: inFlight - waiting < most ? now : now + recheckAfter }; // a response comes sooner
     }
-    const left = spare();
+    const left = low - inFlight - uncertain;
     if (left <= 0 && !recheck) {
       // A response may show more.
       return { at: resetAt, limit: inFlight > waiting ? undefined : usedUp(now) };
     }
     return { at: slot(left), pace: true };
-  }
-
-  /**
-   * How many requests may be sent now. With pacing it leaves room for twice as many
-   * requests by others as there were between two responses: once for those since the latest
-   * response, once for those before the next.
-   */
-  function spare(): number {
-    const left = low - inFlight - uncertain;
-    return pacing ? left - Math.min(2 * Math.max(leap, earlierLeap), Math.floor(windowLimit / 2)) : left;
   }
 
   /**
@@ -157,19 +140,11 @@ export function newGate(pacing: boolean): Gate {
     } else {
       windowLimit = limit;
       windowReset = end;
-      low = first = remaining;
-      uncertain = usedByOthers = 0;
-      ours = inFlight;
-      earlierLeap = leap;
-      leap = 0;
+      low = remaining;
+      uncertain = 0;
     }
     asOf = Math.max(asOf, number);
     resetAt = endHere;
-    const used = first - low - ours;
-    if (used > usedByOthers) {
-      leap = Math.max(leap, used - usedByOthers);
-      usedByOthers = used;
-    }
   }
 
   return {
@@ -188,7 +163,6 @@ export function newGate(pacing: boolean): Gate {
         if (wait <= 0 || (pace && wait > left)) {
           inFlight++;
           waiting += +waits;
-          ours++;
           last = now;
           return { number: ++sent, waits };
         }

@@ -30,7 +30,7 @@ export interface ClientOptions {
   /**
    * Spreads requests over the minute, for bulk jobs: half of the minute's requests are
    * sent immediately, the others are spread evenly over the rest of it. A job never gets a
-   * 429 as long as nobody else uses the key, and always leaves some requests for others.
+   * 429 as long as nobody else uses the key.
    */
   pacing?: boolean;
   /**

@@ -93,7 +93,7 @@ class AsyncClient:
       limit as long as the service sends something.
     - `pacing`: for bulk jobs. Half of the minute's requests are sent immediately, the others
       are spread evenly over the rest of the minute. A job never gets a 429 as long as nobody
-      else uses the key, and always leaves some requests for others.
+      else uses the key.
     - `on_wait`: called before every wait for a limit or a retry, for a countdown or a log.
       It isn't called for the short pauses of pacing.
     - `on_attempt`: called after every attempt of a call, for a log.

@@ -50,17 +50,6 @@ class Refusal:
     ticket: int
 
 
-@dataclass
-class Others:
-    """An estimate, from the headers, of how much others use the key in a window."""
-
-    first: int = 0  # Remaining when the window was first seen
-    ours: int = 0  # our requests that may have been charged since
-    used: int = 0  # requests of others since, at least
-    leap: int = 0  # the most of them between two responses
-    earlier: int = 0  # leap of the previous window
-
-
 @dataclass(frozen=True)
 class Admit:
     """A request may be sent."""
@@ -106,7 +95,6 @@ class Gate:
         self._low = 0  # its lowest Remaining
         self._uncertain = 0  # requests in it that may have been charged, not confirmed by a response
         self._reset_at = 0.0  # when it ends, by our clock
-        self._others = Others()
         self._refusal: Refusal | None = None
         self._closed_by = 0  # the ticket of the latest refusal
         self._ahead: float | None = None  # the server's clock is at least this far ahead
@@ -131,7 +119,6 @@ class Gate:
             self._sent += 1
             self._in_flight += 1
             self._waiting += waits
-            self._others.ours += 1
             self._last = now
             return Admit(Ticket(self._sent, waits))
 
@@ -158,13 +145,8 @@ class Gate:
         return self._window[0] if self._window and self._window[0] > 0 else float("inf")
 
     def _spare(self) -> int:
-        """How many requests may be sent now. With pacing this leaves room for twice as many
-        requests by others as there were between two responses: once for those since the
-        latest response, once for those before the next."""
-        spare = self._low - self._in_flight - self._uncertain
-        if self._pacing and self._window:
-            spare -= min(2 * max(self._others.leap, self._others.earlier), self._window[0] // 2)
-        return spare
+        """How many requests may be sent now."""
+        return self._low - self._in_flight - self._uncertain
 
     def _slot(self) -> float:
         """When the next request may be sent. Without pacing that is immediately. With
@@ -260,13 +242,7 @@ class Gate:
             return  # an earlier window
         else:
             self._window, self._low, self._uncertain = observed, seen.remaining, 0
-            self._others = Others(first=seen.remaining, ours=self._in_flight, earlier=self._others.leap)
         self._as_of, self._reset_at = max(self._as_of, ticket.number), reset_at
-        others = self._others
-        used = others.first - self._low - others.ours
-        if used > others.used:
-            others.leap = max(others.leap, used - others.used)
-            others.used = used
 
     def _used_up(self, now: float) -> Limit:
         limit, reset = self._window or (0, 0)

@@ -2,7 +2,7 @@ package animalstore
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 )
 
 // Code is the machine-readable part of an error. Codes are part of the public
@@ -65,29 +65,44 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// NotFound is the error for a resource that doesn't exist. code says which kind of
-// resource it is, such as pet_not_found.
-func NotFound(code Code) *Error {
-	return Errorf(code, "there is no %s with this id", resourceName(code))
-}
-
-// NoSuchID is NotFound for an id that isn't valid, and so can't exist. validID says
-// what a valid one is.
-func NoSuchID(code Code, validID string) *Error {
-	return Errorf(code, "there is no such %s: an id is %s", resourceName(code), validID)
-}
-
-func resourceName(code Code) string { return strings.TrimSuffix(string(code), "_not_found") }
-
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
+// codesByStatus are all codes, by the HTTP status of their responses.
+var codesByStatus = []struct {
+	status int
+	codes  []Code
+}{
+	{400, []Code{MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor, InvalidImage}},
+	{401, []Code{MissingAPIKey, InvalidAPIKey}},
+	{403, []Code{InsufficientPermission, AddressNotAllowed, KeySuspended}},
+	{404, []Code{PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound}},
+	{404, []Code{WebhookNotFound, DeliveryNotFound, PhotoNotFound, RouteNotFound}},
+	{405, []Code{MethodNotAllowed}},
+	{409, []Code{InvalidTransition, PetNotAvailable, LastAdminKey, WouldLockOut, TooManyWebhooks, TooManyPhotos}},
+	{410, []Code{EndpointRemoved, EventsExpired}},
+	{412, []Code{PreconditionFailed}},
+	{413, []Code{PayloadTooLarge}},
+	{415, []Code{UnsupportedMediaType}},
+	{422, []Code{IdempotencyKeyReused}},
+	{429, []Code{RateLimitExceeded, DailyQuotaExceeded, KeyBanned, TooManyStreams}},
+	{500, []Code{InternalError}},
+	{503, []Code{Unavailable, StorageFull, Overloaded, ShuttingDown}},
+}
+
 // Codes are all codes that a response of the service can have.
-var Codes = []Code{
-	MalformedJSON, ValidationFailed, InvalidParameter, InvalidCursor, InvalidImage,
-	MissingAPIKey, InvalidAPIKey, InsufficientPermission, AddressNotAllowed, KeySuspended,
-	PetNotFound, OrderNotFound, CategoryNotFound, KeyNotFound, WebhookNotFound, DeliveryNotFound, PhotoNotFound, RouteNotFound, MethodNotAllowed,
-	InvalidTransition, PetNotAvailable, LastAdminKey, WouldLockOut, TooManyWebhooks, TooManyPhotos, EndpointRemoved, EventsExpired, PreconditionFailed,
-	PayloadTooLarge, UnsupportedMediaType, IdempotencyKeyReused,
-	RateLimitExceeded, DailyQuotaExceeded, KeyBanned, TooManyStreams,
-	InternalError, Unavailable, StorageFull, Overloaded, ShuttingDown,
+var Codes = func() (all []Code) {
+	for _, c := range codesByStatus {
+		all = append(all, c.codes...)
+	}
+	return all
+}()
+
+// Status is the HTTP status of responses with this code, 0 if this version doesn't know it.
+func (c Code) Status() int {
+	for _, of := range codesByStatus {
+		if slices.Contains(of.codes, c) {
+			return of.status
+		}
+	}
+	return 0
 }

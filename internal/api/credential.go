@@ -26,7 +26,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
 		r.key = key
 		return nil
 	}
-	if status := statusOf[publicError(err).Code]; status != http.StatusUnauthorized && status != http.StatusForbidden {
+	if status := publicError(err).Code.Status(); status != http.StatusUnauthorized && status != http.StatusForbidden {
 		// The key may be valid, so nothing is charged.
 		setLimitHeaders(w, s.anonymous.Peek(s.clientAddr(r.Request)))
 		return err

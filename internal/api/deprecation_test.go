@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/api"
 )
 
 var removal = time.Date(2030, 12, 5, 0, 0, 0, 0, time.UTC)
@@ -77,7 +76,7 @@ func TestRemoval(t *testing.T) {
 	} {
 		s.clock.Set(now)
 		for i, path := range []string{"/v1/pets/1", "/v1/pets/abc"} {
-			status := cmp.Or(api.StatusOf[codes[i]], http.StatusOK)
+			status := cmp.Or(codes[i].Status(), http.StatusOK)
 			for _, method := range []string{"GET", "HEAD"} {
 				got := s.do(t, call{method: method, path: path, bad: true})
 				got.want(t, status, codes[i])

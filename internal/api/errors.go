@@ -14,50 +14,6 @@ import (
 	"animalstore/internal/db"
 )
 
-// statusOf is the HTTP status of every code.
-var statusOf = map[animalstore.Code]int{
-	animalstore.MalformedJSON:          http.StatusBadRequest,
-	animalstore.ValidationFailed:       http.StatusBadRequest,
-	animalstore.InvalidParameter:       http.StatusBadRequest,
-	animalstore.InvalidCursor:          http.StatusBadRequest,
-	animalstore.InvalidImage:           http.StatusBadRequest,
-	animalstore.MissingAPIKey:          http.StatusUnauthorized,
-	animalstore.InvalidAPIKey:          http.StatusUnauthorized,
-	animalstore.InsufficientPermission: http.StatusForbidden,
-	animalstore.AddressNotAllowed:      http.StatusForbidden,
-	animalstore.KeySuspended:           http.StatusForbidden,
-	animalstore.PetNotFound:            http.StatusNotFound,
-	animalstore.OrderNotFound:          http.StatusNotFound,
-	animalstore.CategoryNotFound:       http.StatusNotFound,
-	animalstore.KeyNotFound:            http.StatusNotFound,
-	animalstore.PhotoNotFound:          http.StatusNotFound,
-	animalstore.RouteNotFound:          http.StatusNotFound,
-	animalstore.MethodNotAllowed:       http.StatusMethodNotAllowed,
-	animalstore.InvalidTransition:      http.StatusConflict,
-	animalstore.PetNotAvailable:        http.StatusConflict,
-	animalstore.WebhookNotFound:        http.StatusNotFound,
-	animalstore.DeliveryNotFound:       http.StatusNotFound,
-	animalstore.LastAdminKey:           http.StatusConflict,
-	animalstore.WouldLockOut:           http.StatusConflict,
-	animalstore.TooManyWebhooks:        http.StatusConflict,
-	animalstore.TooManyPhotos:          http.StatusConflict,
-	animalstore.EndpointRemoved:        http.StatusGone,
-	animalstore.EventsExpired:          http.StatusGone,
-	animalstore.PreconditionFailed:     http.StatusPreconditionFailed,
-	animalstore.PayloadTooLarge:        http.StatusRequestEntityTooLarge,
-	animalstore.UnsupportedMediaType:   http.StatusUnsupportedMediaType,
-	animalstore.IdempotencyKeyReused:   http.StatusUnprocessableEntity,
-	animalstore.RateLimitExceeded:      http.StatusTooManyRequests,
-	animalstore.DailyQuotaExceeded:     http.StatusTooManyRequests,
-	animalstore.KeyBanned:              http.StatusTooManyRequests,
-	animalstore.TooManyStreams:         http.StatusTooManyRequests,
-	animalstore.InternalError:          http.StatusInternalServerError,
-	animalstore.Unavailable:            http.StatusServiceUnavailable,
-	animalstore.StorageFull:            http.StatusServiceUnavailable,
-	animalstore.Overloaded:             http.StatusServiceUnavailable,
-	animalstore.ShuttingDown:           http.StatusServiceUnavailable,
-}
-
 // retryAfter is how long a 503 asks its client to wait, in seconds.
 const retryAfter = 1
 
@@ -89,7 +45,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 	r.failed = e.Code
 	s.observer.Failed(e.Code)
 	s.recordFailure(r, e.Code, message, err)
-	status := statusOf[e.Code]
+	status := e.Code.Status()
 	switch {
 	case status == http.StatusInternalServerError:
 		s.log.Error("request failed", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "err", err)

@@ -13,7 +13,6 @@ import (
 var (
 	ParseInteger = strictjson.ParseInteger
 	EncodePets   = encodePets
-	StatusOf     = statusOf
 	FollowTimes  = &followTimes
 )
 

@@ -128,7 +128,7 @@ func (s *Server) recordFailure(r *request, code animalstore.Code, message string
 		RequestID:  r.id,
 		KeyID:      r.key.ID,
 		Method:     knownMethod(r.Method),
-		Status:     statusOf[code],
+		Status:     code.Status(),
 		Code:       code,
 		Message:    message,
 		DurationMs: time.Since(r.began).Milliseconds(),

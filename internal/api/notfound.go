@@ -12,29 +12,33 @@ import (
 // resourceKind is a kind of resource that is addressed by its id. It is where
 // db.ErrNotFound becomes the error that callers see.
 type resourceKind struct {
+	name    string
 	code    animalstore.Code // of the error if there is none with that id
 	parseID func(string) (int64, bool)
 	validID string // what a valid id is
 }
 
 var (
-	petKind      = resourceKind{animalstore.PetNotFound, parseID, "a positive integer"}
-	photoKind    = resourceKind{animalstore.PhotoNotFound, parseID, "a positive integer"}
-	orderKind    = resourceKind{animalstore.OrderNotFound, parseID, "a positive integer"}
-	keyKind      = resourceKind{animalstore.KeyNotFound, parseID, "a positive integer"}
-	webhookKind  = resourceKind{animalstore.WebhookNotFound, parseID, "a positive integer"}
-	deliveryKind = resourceKind{animalstore.DeliveryNotFound, parseID, "a positive integer"}
-	categoryKind = resourceKind{animalstore.CategoryNotFound, parseInt64, "a 64-bit integer"}
+	petKind      = resourceKind{"pet", animalstore.PetNotFound, parseID, "a positive integer"}
+	photoKind    = resourceKind{"photo", animalstore.PhotoNotFound, parseID, "a positive integer"}
+	orderKind    = resourceKind{"order", animalstore.OrderNotFound, parseID, "a positive integer"}
+	keyKind      = resourceKind{"key", animalstore.KeyNotFound, parseID, "a positive integer"}
+	webhookKind  = resourceKind{"webhook", animalstore.WebhookNotFound, parseID, "a positive integer"}
+	deliveryKind = resourceKind{"delivery", animalstore.DeliveryNotFound, parseID, "a positive integer"}
+	categoryKind = resourceKind{"category", animalstore.CategoryNotFound, parseInt64, "a 64-bit integer"}
 )
 
-// pathID reads the id in the path. One that isn't valid can't exist.
-func (k *resourceKind) pathID(r *request) (int64, error) {
-	id, ok := k.parseID(r.param)
+// id reads an id. One that isn't valid can't exist.
+func (k *resourceKind) id(text string) (int64, error) {
+	id, ok := k.parseID(text)
 	if !ok {
-		return 0, animalstore.NoSuchID(k.code, k.validID)
+		return 0, animalstore.Errorf(k.code, "there is no such %s: an id is %s", k.name, k.validID)
 	}
 	return id, nil
 }
+
+// pathID reads the id in the path.
+func (k *resourceKind) pathID(r *request) (int64, error) { return k.id(r.param) }
 
 // atPath calls a method of the database with the id in the path. The errors of that id
 // become those that callers see.
@@ -70,7 +74,7 @@ func deleteAtPath(w http.ResponseWriter, r *request, k *resourceKind, remove fun
 // every other error alone.
 func (k *resourceKind) notFound(err error) error {
 	if errors.Is(err, db.ErrNotFound) {
-		return animalstore.NotFound(k.code)
+		return animalstore.Errorf(k.code, "there is no %s with this id", k.name)
 	}
 	return err
 }

@@ -82,7 +82,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 	defer cancel()
 	if err := s.ping(ctx); err != nil {
 		// A load balancer gets 503 regardless of the cause, which is in the log.
-		if statusOf[publicError(err).Code] != http.StatusServiceUnavailable {
+		if publicError(err).Code.Status() != http.StatusServiceUnavailable {
 			err = fmt.Errorf("%w (%w)", animalstore.Errorf(animalstore.Unavailable, "storage is unavailable: use another instance"), err)
 		}
 		return err

@@ -186,11 +186,8 @@ func (s *Server) deliveryAtPath(r *request) (webhookID, id int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	id, ok := deliveryKind.parseID(r.second)
-	if !ok {
-		return 0, 0, animalstore.NoSuchID(deliveryKind.code, deliveryKind.validID)
-	}
-	return webhook.ID, id, nil
+	id, err = deliveryKind.id(r.second)
+	return webhook.ID, id, err
 }
 
 // retryDelivery serves POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/retry.

@@ -118,7 +118,6 @@ func (s *Server) start(t testing.TB, with setup) {
 	t.Helper()
 	cfg := server.Config{
 		Database: "sqlite:" + filepath.Join(t.TempDir(), "store.db"),
-		Log:      slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Listen:   "127.0.0.1:0",
 		// In a bubble a client may be idle for hours.
 		Timeouts: server.Timeouts{Drain: time.Second},
@@ -132,6 +131,7 @@ func (s *Server) start(t testing.TB, with setup) {
 			CheckWebhookURL: func(context.Context, string) error { return nil },
 		},
 	}
+	cfg.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s.transport = http.DefaultTransport.(*http.Transport).Clone()
 	s.transport.Proxy = nil
 	s.transport.MaxIdleConnsPerHost = 64

@@ -22,14 +22,14 @@ const ownerKey = "conformance-owner-key-of-a-throwaway-store"
 // origins may call it.
 func startReal(t testing.TB, origins ...string) (url string) {
 	t.Helper()
-	s, err := server.New(t.Context(), server.Config{
+	cfg := server.Config{
 		Database:        "sqlite:" + filepath.Join(t.TempDir(), "store.db"),
-		Log:             slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Listen:          "127.0.0.1:0",
-		CORSOrigins:     origins,
 		WebhookNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Timeouts:        server.Timeouts{Drain: time.Second},
-	})
+	}
+	cfg.Log, cfg.CORSOrigins = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), origins
+	s, err := server.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/certs"
@@ -33,13 +34,10 @@ const ownerKeyVariable = "ANIMALSTORE_OWNER_KEY"
 type serveFlags struct {
 	server.Config
 	certificates    certs.ACME // to obtain; none without domains
-	environment     string
 	logFormat       string
 	proxies         []string
 	webhookNetworks []string
 	backupTo        string
-	backupEvery     string
-	eventsRetention string
 	photosLimit     string
 	fastPath        bool
 	console         bool
@@ -66,7 +64,8 @@ Cluster, or of the sentinels that watch a primary; rediss:// uses TLS:
   redis://a:26379?addr=b:26379&master_set=NAME`
 
 func serveCommand() *cobra.Command {
-	var f serveFlags
+	f := serveFlags{logFormat: "text"}
+	f.Environment, f.Backups.Every, f.EventsRetention = animalstore.Production, 24*time.Hour, 30*24*time.Hour
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the store over HTTP",
@@ -90,7 +89,7 @@ func serveCommand() *cobra.Command {
 	flags.StringVar(&f.OpsListen, "ops-listen", defaultOpsListen, "address and port for metrics and profiles; \"\" for none")
 	flags.StringVar(&f.Database, "database", "sqlite:animalstore.db", databaseUsage)
 	flags.StringVar(&f.Redis, "redis", "", "Redis that several servers share rate limits through: redis://HOST:PORT, rediss://… or another address above")
-	flags.StringVar(&f.environment, "environment", "production", "production or staging: keys of the other environment are refused")
+	cli.RegisterOneOf(cmd, &f.Environment, environments, "environment", "production or staging: keys of the other environment are refused")
 	tlsFlags(cmd, &f)
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8")
 	flags.StringSliceVar(&f.webhookNetworks, "webhook-networks", nil, "extra networks that webhooks may reach, also over http, such as 10.1.0.0/16")
@@ -101,16 +100,14 @@ func serveCommand() *cobra.Command {
 	flags.BoolVar(&f.console, "console", true, "serve the web console at /console")
 	flags.BoolVar(&f.mcp, "mcp", true, "let assistants with a key use the store at /mcp")
 	flags.BoolVar(&f.createOwnerKey, "create-owner-key", true, "create and print an owner key if the database has no keys")
-	flags.StringVar(&f.logFormat, "log-format", "text", "how to log: text or json")
+	cli.RegisterOneOf(cmd, &f.logFormat, []string{"text", "json"}, "log-format", "how to log: text or json")
 	flags.StringVar(&f.Backups.Dir, "backup-dir", "", "directory to back up a SQLite database to, regularly")
 	flags.StringVar(&f.backupTo, "backup-to", "", "bucket to back up a SQLite database to, regularly, such as s3://acme-backups/shop; see \"animalstore db backup --help\"")
-	flags.StringVar(&f.backupEvery, "backup-every", "24h", "how often to back up, such as 1d, 12h or 30m")
+	cli.RegisterDuration(cmd, &f.Backups.Every, "backup-every", "how often to back up: a `duration` such as 1d, 12h or 30m (default 24h)")
 	flags.IntVar(&f.Backups.Keep, "backup-keep", 7, "how many backups to keep in each place; older ones are deleted")
 	cmd.MarkFlagDirname("backup-dir")
-	flags.StringVar(&f.eventsRetention, "events-retention", "30d", "how long to keep events, such as 90d or 12h; 0 keeps them forever")
+	cli.RegisterDuration(cmd, &f.EventsRetention, "events-retention", "how long to keep events: a `duration` such as 90d or 12h; 0 keeps them forever (default 30d)")
 	flags.StringVar(&f.photosLimit, "photos-limit", "10GiB", "how much space all photos may take, such as 500MiB or 50GiB")
-	cli.CompleteFlag(cmd, "environment", cli.FixedValues(environments))
-	cli.CompleteFlag(cmd, "log-format", cli.FixedValues([]string{"text", "json"}))
 	return cmd
 }
 
@@ -139,9 +136,6 @@ func runServer(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err != nil {
 		return startError(err)
 	}
-	if err := s.OpsError(); err != nil {
-		cfg.Log.Warn("no metrics and profiles: their address is taken, choose another with --ops-listen", "err", err)
-	}
 	greeted, err := firstKey(ctx, s, cfg, ownerKey, f.createOwnerKey, stdout)
 	if err != nil {
 		return errors.Join(err, s.Close())
@@ -164,26 +158,26 @@ func startError(err error) error {
 	return fmt.Errorf("%w. If this is a systemd service, add the directory to ReadWritePaths= (\"systemctl edit animalstore\")", named)
 }
 
+// settingErrors name the flags of settings that a server can't start with.
+var settingErrors = map[string]string{
+	"ACME":           "--acme-cache: %w",
+	"CertFile":       "load the certificate of --tls-cert and --tls-key: %w",
+	"Listen":         "cannot serve: %w. Choose another address with --listen",
+	"OpsListen":      "cannot serve metrics: %w. Choose another address with --ops-listen, or none with --ops-listen \"\"",
+	"RedirectListen": "cannot redirect plain HTTP: %w. Choose another address with --redirect-http",
+}
+
 // nameFlag adds the flag to change to the error of a server that can't start.
 func nameFlag(err error) error {
-	var taken *server.ListenError
-	var certificate *server.CertificateError
+	var wrong *server.SettingError
 	var backups *transfer.DirectoryError
 	switch {
-	case errors.As(err, &certificate) && certificate.ACME:
-		return fmt.Errorf("--acme-cache: %w", certificate.Err)
-	case errors.As(err, &certificate):
-		return fmt.Errorf("load the certificate of --tls-cert and --tls-key: %w", certificate.Err)
+	case errors.As(err, &wrong):
+		return fmt.Errorf(settingErrors[wrong.Setting], wrong.Err)
 	case errors.As(err, &backups):
 		return fmt.Errorf("--backup-dir: %w", backups.Err)
-	case !errors.As(err, &taken):
-		return databaseFlag{flag: "database"}.withFlag(err)
-	case taken.Ops:
-		return fmt.Errorf("cannot serve metrics: %w. Choose another address with --ops-listen, or none with --ops-listen \"\"", taken.Err)
-	case taken.Redirect:
-		return fmt.Errorf("cannot redirect plain HTTP: %w. Choose another address with --redirect-http", taken.Err)
 	}
-	return fmt.Errorf("cannot serve: %w. Choose another address with --listen", taken.Err)
+	return databaseFlag{flag: "database"}.withFlag(err)
 }
 
 // serverAddresses lists the addresses of a server, for the person who started it.

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"animalstore"
 	"animalstore/internal/certs"
 	"animalstore/internal/cli"
 	"animalstore/internal/db/postgres"
@@ -34,11 +33,9 @@ func (f serveFlags) config(log io.Writer) (server.Config, error) {
 		checkOrigins(cfg.CORSOrigins),
 		parseSecurityContact(&cfg),
 		server.CheckDatabaseURL("--database", cfg.Database),
-		f.parseEnvironment(&cfg),
-		f.parseRetention(&cfg),
+		checkRetention(cfg.EventsRetention),
 		f.parsePhotosLimit(&cfg),
 		checkListen("--listen", cfg.Listen),
-		f.parseLogFormat(&cfg, log),
 	}
 	if cfg.OpsListen != "" {
 		wrong = append(wrong, checkListen("--ops-listen", cfg.OpsListen))
@@ -50,14 +47,17 @@ func (f serveFlags) config(log io.Writer) (server.Config, error) {
 	cfg.TrustedProxies, proxies = webhook.ParseNetworks(f.proxies)
 	cfg.WebhookNetworks, networks = webhook.ParseNetworks(f.webhookNetworks)
 	f.obtainCertificates(&cfg)
+	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	if f.logFormat == "json" {
+		cfg.Log = slog.New(slog.NewJSONHandler(log, nil))
+	}
 	return cfg, errors.Join(append(wrong, named("--trusted-proxies", proxies), named("--webhook-networks", networks))...)
 }
 
 func (f serveFlags) parseBackups(cfg *server.Config) (err error) {
-	cfg.Backups.Every, err = cli.ParseDuration(f.backupEvery)
 	switch {
-	case err != nil || cfg.Backups.Every < time.Second:
-		return fmt.Errorf("--backup-every must be a duration of at least 1s, such as 1d, 12h or 30m, not %q", f.backupEvery)
+	case cfg.Backups.Every < time.Second:
+		return errors.New("--backup-every must be at least 1s")
 	case cfg.Backups.Keep < 1:
 		return errors.New("--backup-keep must be at least 1")
 	case cfg.Backups.Dir != "" && postgres.Is(cfg.Database):
@@ -82,22 +82,9 @@ func parseSecurityContact(cfg *server.Config) error {
 	return nil
 }
 
-func (f serveFlags) parseEnvironment(cfg *server.Config) (err error) {
-	if cfg.Environment, err = animalstore.ParseEnvironment(f.environment); err != nil {
-		return fmt.Errorf("--%s", err.(*animalstore.Error).Message)
-	}
-	return nil
-}
-
-// parseRetention reads how long to keep events. It is negative for no end.
-func (f serveFlags) parseRetention(cfg *server.Config) (err error) {
-	if f.eventsRetention == "0" {
-		cfg.EventsRetention = -1
-		return nil
-	}
-	cfg.EventsRetention, err = cli.ParseDuration(f.eventsRetention)
-	if err != nil || cfg.EventsRetention < time.Minute {
-		return fmt.Errorf("--events-retention must be a duration of at least 1m, such as 30d or 12h, or 0 to keep events forever, not %q", f.eventsRetention)
+func checkRetention(events time.Duration) error {
+	if events > 0 && events < time.Minute {
+		return errors.New("--events-retention must be at least 1m, or 0 to keep events forever")
 	}
 	return nil
 }
@@ -142,18 +129,6 @@ func checkOrigins(origins []string) error {
 		if !ok || scheme != "http" && scheme != "https" || host == "" || strings.ContainsAny(host, "/*? ") {
 			return fmt.Errorf("--cors-origins: %q is not an origin: write it like https://shop.example, without a path", o)
 		}
-	}
-	return nil
-}
-
-func (f serveFlags) parseLogFormat(cfg *server.Config, w io.Writer) error {
-	switch f.logFormat {
-	case "text":
-		cfg.Log = slog.New(slog.NewTextHandler(w, nil))
-	case "json":
-		cfg.Log = slog.New(slog.NewJSONHandler(w, nil))
-	default:
-		return fmt.Errorf("--log-format must be text or json, not %q", f.logFormat)
 	}
 	return nil
 }

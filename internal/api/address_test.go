@@ -45,8 +45,8 @@ func TestClientAddress(t *testing.T) {
 		{"an IPv4 proxy on an IPv6 socket", "[::ffff:10.0.0.1]:1", []string{"::ffff:203.0.113.9"}, "203.0.113.9"},
 		{"no TCP", "@", []string{"203.0.113.9"}, "invalid IP"},
 	}
-	behind := api.New(api.Config{TrustedProxies: trusted})
-	alone := api.New(api.Config{})
+	behind := api.New(api.Config{Settings: api.Settings{TrustedProxies: trusted}, Now: time.Now})
+	alone := api.New(api.Config{Now: time.Now})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/v1/pets", nil)

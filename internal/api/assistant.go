@@ -47,7 +47,7 @@ func (s *Server) serveAssistant(w http.ResponseWriter, r *request) error {
 	allowed := func(operation string) bool {
 		return r.key.Permissions.Allows(PermissionOf(operation))
 	}
-	response := s.assistant(r.WithContext(r.Context()), body, charge, http.HandlerFunc(call), allowed)
+	response := s.Assistant(r.WithContext(r.Context()), body, charge, http.HandlerFunc(call), allowed)
 	if !charged {
 		charge()
 	}

@@ -28,11 +28,12 @@ func (s *Server) serveConsole(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// ServeAs serves a request as the key whose secret has this hash, without an Authorization
+// ServeAPI serves a request as the key whose secret has this hash, without an Authorization
 // header. It is for the console, whose sessions don't know the secret itself. All checks
-// and limits apply, except that images aren't charged.
-func (s *Server) ServeAs(w http.ResponseWriter, r *http.Request, hash db.KeyHash) {
-	s.handle(w, r, &hash)
+// and limits apply, except that images aren't charged. Without a hash, the request has its
+// own credential.
+func (s *Server) ServeAPI(w http.ResponseWriter, r *http.Request, secret *db.KeyHash) {
+	s.handle(w, r, secret)
 }
 
 // isFree reports whether a request isn't charged: one for an image on a page of the
@@ -45,7 +46,7 @@ func (r *request) isFree() bool {
 // the key doesn't work here, or no longer, key_suspended if it is suspended, and
 // address_not_allowed if it doesn't work from the address of the request.
 func (s *Server) KeyOf(r *http.Request, hash db.KeyHash) (*animalstore.Key, error) {
-	key, err := s.keys.CheckHash(r.Context(), hash)
+	key, err := s.Keys.CheckHash(r.Context(), hash)
 	if err != nil {
 		return key, err
 	}
@@ -53,10 +54,10 @@ func (s *Server) KeyOf(r *http.Request, hash db.KeyHash) (*animalstore.Key, erro
 }
 
 // PetETag is the ETag of a pet, which lists don't have.
-func PetETag(pet animalstore.Pet) string { return etagOf(encodePet(&pet)) }
+func (s *Server) PetETag(pet animalstore.Pet) string { return etagOf(encodePet(&pet)) }
 
 // OrderETag is the ETag of an order, which lists don't have.
-func OrderETag(order animalstore.Order) string { return etagOf(encode(order)) }
+func (s *Server) OrderETag(order animalstore.Order) string { return etagOf(encode(order)) }
 
 // ChargeAddress charges a request to the address it comes from, like one without a valid
 // key. Over the limit, it returns an error and how many seconds to wait.

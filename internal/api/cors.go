@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -15,13 +16,13 @@ var exposed = strings.Join([]string{
 // the request is a preflight, it writes the response and returns true. Preflights
 // have no credential, so this comes before every other check.
 func (s *Server) handlePreflight(w http.ResponseWriter, r *request) bool {
-	if len(s.cors) == 0 {
+	if len(s.CORSOrigins) == 0 {
 		return false
 	}
 	h := w.Header()
 	h.Add("Vary", "Origin")
 	origin := r.Header.Get("Origin")
-	if !s.cors[origin] {
+	if !slices.Contains(s.CORSOrigins, origin) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", origin)

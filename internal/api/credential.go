@@ -43,13 +43,13 @@ func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
 // session it is from.
 func (s *Server) checkCredential(r *request) (*animalstore.Key, error) {
 	if r.session != nil {
-		return s.keys.CheckHash(r.Context(), *r.session)
+		return s.Keys.CheckHash(r.Context(), *r.session)
 	}
 	token, err := bearerToken(r.Header)
 	if err != nil {
 		return nil, err
 	}
-	return s.keys.Check(r.Context(), token)
+	return s.Keys.Check(r.Context(), token)
 }
 
 // checkAccess returns an error if a valid key is suspended or doesn't work from the address
@@ -98,7 +98,7 @@ func (s *Server) clientAddr(r *http.Request) netip.Addr {
 		return netip.Addr{} // not TCP: all such clients count as one
 	}
 	addr := peer.Addr().Unmap()
-	if len(s.proxies) == 0 {
+	if len(s.TrustedProxies) == 0 {
 		return addr
 	}
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
@@ -116,7 +116,7 @@ func (s *Server) clientAddr(r *http.Request) netip.Addr {
 }
 
 func (s *Server) trusted(addr netip.Addr) bool {
-	return slices.ContainsFunc(s.proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+	return slices.ContainsFunc(s.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // parseHop reads an address with or without a port: proxies write both.

@@ -43,16 +43,16 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 		message += "; the change may or may not have been made: check before you retry"
 	}
 	r.failed = e.Code
-	s.observer.Failed(e.Code)
+	s.Observer.Failed(e.Code)
 	s.recordFailure(r, e.Code, message, err)
 	status := e.Code.Status()
 	switch {
 	case status == http.StatusInternalServerError:
-		s.log.Error("request failed", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "err", err)
+		s.Log.Error("request failed", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "err", err)
 	case e.Code == animalstore.ShuttingDown: // a health check while draining: expected
 	case status != http.StatusServiceUnavailable || r.Request.Context().Err() != nil:
 	case !errors.Is(err, db.ErrFull) || s.fullLog.due(s.now()):
-		s.log.Warn("request refused", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "code", e.Code, "err", err)
+		s.Log.Warn("request refused", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "code", e.Code, "err", err)
 	}
 	h := w.Header()
 	switch e.Code {

@@ -52,7 +52,7 @@ func (s *Server) listEventsBefore(w http.ResponseWriter, r *request, q *eventQue
 	if err != nil {
 		return err
 	}
-	messages, last, err := s.events.ReadBefore(r.Context(), before, q.filter, r.view(), q.limit)
+	messages, last, err := s.Events.ReadBefore(r.Context(), before, q.filter, r.view(), q.limit)
 	if err != nil {
 		return expiredError(err)
 	}
@@ -77,7 +77,7 @@ func (s *Server) openReader(r *request, q *eventQuery) (*events.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.events.NewReader(position, q.filter, r.view()), nil
+	return s.Events.NewReader(position, q.filter, r.view()), nil
 }
 
 // view is what the caller may see of events.

@@ -101,7 +101,7 @@ func (s *Server) RunFailures(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			if err := s.SaveFailures(context.WithoutCancel(ctx)); err != nil {
-				s.log.Warn("the last failed requests could not be stored at shutdown", "err", err)
+				s.Log.Warn("the last failed requests could not be stored at shutdown", "err", err)
 			}
 			return
 		case <-tick.C:
@@ -109,9 +109,9 @@ func (s *Server) RunFailures(ctx context.Context) {
 		err := s.SaveFailures(context.WithoutCancel(ctx))
 		switch {
 		case err != nil && !failing:
-			s.log.Warn("failed requests cannot be stored right now: GET /v1/failures will lack them", "err", err)
+			s.Log.Warn("failed requests cannot be stored right now: GET /v1/failures will lack them", "err", err)
 		case err == nil && failing:
-			s.log.Info("failed requests can be stored again")
+			s.Log.Info("failed requests can be stored again")
 		}
 		failing = err != nil
 	}

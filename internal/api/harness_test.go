@@ -78,17 +78,19 @@ func start(t testing.TB, change ...func(*setup)) *service {
 	}
 	var err error
 	s.server, err = server.New(t.Context(), server.Config{
-		Database:        s.database,
-		Environment:     with.env,
-		Log:             slog.New(slog.NewTextHandler(s.log, nil)),
-		Listen:          "127.0.0.1:0",
-		TrustedProxies:  with.proxies,
-		CORSOrigins:     with.origins,
-		AccessLog:       with.accessLog,
-		SecurityContact: with.securityContact,
-		Timeouts:        server.Timeouts{Drain: testenv.Deadline},
-		NoFastPath:      !fastPath,
-		PhotosLimit:     with.photosLimit,
+		Settings: api.Settings{
+			Environment:     with.env,
+			Log:             slog.New(slog.NewTextHandler(s.log, nil)),
+			TrustedProxies:  with.proxies,
+			CORSOrigins:     with.origins,
+			AccessLog:       with.accessLog,
+			SecurityContact: with.securityContact,
+			PhotosLimit:     with.photosLimit,
+		},
+		Database:   s.database,
+		Listen:     "127.0.0.1:0",
+		Timeouts:   server.Timeouts{Drain: testenv.Deadline},
+		NoFastPath: !fastPath,
 		Hooks: server.Hooks{
 			Now:      s.clock.Now,
 			Observer: with.observer,

@@ -42,7 +42,7 @@ func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	in, err := decode(r, func(body []byte) (animalstore.NewKey, error) {
 		key, err := strictjson.DecodeNewKey(body)
-		key.Environment = s.keys.Environment()
+		key.Environment = s.Environment
 		return key, err
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Server) unbanKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	status, err := s.limiter.Status(r.Context(), &before)
+	status, err := s.Limiter.Status(r.Context(), &before)
 	if err != nil {
 		return err
 	}

@@ -11,16 +11,16 @@ import (
 
 // limit charges a request to its key, or returns an error if a limit is reached.
 func (s *Server) limit(w http.ResponseWriter, r *request) error {
-	d, err := s.limiter.Take(r.Context(), r.key)
+	d, err := s.Limiter.Take(r.Context(), r.key)
 	if err != nil {
 		setLimitHeaders(w, s.anonymous.Peek(s.clientAddr(r.Request)))
 		return err
 	}
-	s.usage.Record(r.key.ID, d.Allowed)
-	s.observer.Limited(d.Code)
+	s.Usage.Record(r.key.ID, d.Allowed)
+	s.Observer.Limited(d.Code)
 	setLimitHeaders(w, d)
 	if d.BannedNow {
-		s.log.Warn("key banned for ignoring 429 responses", "key_id", r.key.ID, "until", time.Unix(d.Reset, 0).UTC())
+		s.Log.Warn("key banned for ignoring 429 responses", "key_id", r.key.ID, "until", time.Unix(d.Reset, 0).UTC())
 	}
 	if d.Allowed {
 		return nil
@@ -67,7 +67,7 @@ func setLimitHeaders(w http.ResponseWriter, d ratelimit.Decision) {
 // getLimits serves GET /v1/limits. It's charged like any other request, and what
 // it reports includes itself.
 func (s *Server) getLimits(w http.ResponseWriter, r *request) error {
-	st, err := s.limiter.Status(r.Context(), r.key)
+	st, err := s.Limiter.Status(r.Context(), r.key)
 	if err != nil {
 		return err
 	}

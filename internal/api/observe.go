@@ -25,14 +25,6 @@ type Observer interface {
 	Failed(code animalstore.Code)
 }
 
-// noopObserver is used when there is no Observer.
-type noopObserver struct{}
-
-func (noopObserver) Begin()                                 {}
-func (noopObserver) End(string, string, int, time.Duration) {}
-func (noopObserver) Limited(animalstore.Code)               {}
-func (noopObserver) Failed(animalstore.Code)                {}
-
 // observe reports the end of a request to the observer and the access log.
 func (s *Server) observe(w *response, r *request) {
 	pattern := r.pattern
@@ -49,8 +41,8 @@ func (s *Server) observe(w *response, r *request) {
 	if underV1(r.URL.Path) {
 		s.lastHour.add(s.now(), status)
 	}
-	s.observer.End(knownMethod(r.Method), pattern, status, took-r.waited)
-	if s.accessLog {
+	s.Observer.End(knownMethod(r.Method), pattern, status, took-r.waited)
+	if s.AccessLog {
 		s.logAccess(w, r, took)
 	}
 }
@@ -78,7 +70,7 @@ func (s *Server) logAccess(w *response, r *request, took time.Duration) {
 	if r.keyID != 0 {
 		key = slog.Int64("key_id", r.keyID)
 	}
-	s.log.Info("request", "request_id", r.id, client, "method", printable(r.Method), "path", r.URL.Path,
+	s.Log.Info("request", "request_id", r.id, client, "method", printable(r.Method), "path", r.URL.Path,
 		"status", w.status, code, "bytes", w.bytes, "took_ms", float64(took.Microseconds())/1000, key, trace)
 }
 

@@ -46,7 +46,7 @@ func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 	added, replayed, err := s.db.AddPhoto(r.Context(), db.NewPhoto{
 		PetID: petID, ContentType: picture.ContentType, Width: picture.Width, Height: picture.Height,
 		Image: picture.Image, Thumbnail: picture.Thumbnail, At: animalstore.At(s.now()),
-	}, s.photosLimit, idempotency)
+	}, s.PhotosLimit, idempotency)
 	if err != nil {
 		return petKind.notFound(err)
 	}
@@ -158,7 +158,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 		}
 		r.restartClock()
 		if data, err = s.db.ImagePart(r.Context(), id, kind, part); err != nil {
-			s.log.Warn("image cut off", "request_id", r.id, "photo", id, "err", err)
+			s.Log.Warn("image cut off", "request_id", r.id, "photo", id, "err", err)
 			panic(http.ErrAbortHandler) // so that it isn't mistaken for a complete one
 		}
 	}

@@ -21,7 +21,7 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 	if s.console != nil && underConsole(r.URL.Path) {
 		return s.serveConsole(w, r)
 	}
-	if s.assistant != nil && r.URL.Path == assistantPath {
+	if s.Assistant != nil && r.URL.Path == assistantPath {
 		return s.serveAssistant(w, r)
 	}
 	switch {
@@ -42,7 +42,7 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 		"/livez":  s.livez,
 		"/readyz": s.readyz,
 	}[r.URL.Path]
-	if s.securityContact != "" && r.URL.Path == securityPath {
+	if s.SecurityContact != "" && r.URL.Path == securityPath {
 		page = s.securityText
 	}
 	if page == nil && s.pages.Has(r.URL.Path) {
@@ -102,7 +102,7 @@ const securityPath = "/.well-known/security.txt"
 // nobody trusts an old copy.
 func (s *Server) securityText(w http.ResponseWriter, r *request) error {
 	expires := s.now().UTC().AddDate(0, 0, 30).Truncate(24 * time.Hour)
-	text := "Contact: " + s.securityContact + "\nExpires: " + expires.Format(time.RFC3339) + "\n"
+	text := "Contact: " + s.SecurityContact + "\nExpires: " + expires.Format(time.RFC3339) + "\n"
 	setHeader(w, "Content-Type", "text/plain; charset=utf-8")
 	setHeader(w, "Content-Length", strconv.Itoa(len(text)))
 	if r.Method == http.MethodHead {

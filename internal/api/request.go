@@ -26,7 +26,7 @@ type request struct {
 	began   time.Time
 	key     *animalstore.Key // nil until the credential is checked
 	keyID   int64            // of a known key, valid or not; 0: none
-	session *db.KeyHash      // the hash of its key, if it is from a session: see ServeAs
+	session *db.KeyHash      // the hash of its key, if it is from a session: see ServeAPI
 	pattern string           // of the path; "" until the route is found
 	param   string           // the value of the path's first {parameter}
 	second  string           // the value of its second, if it has two
@@ -79,10 +79,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handle(w,
 // line in the access log.
 func (s *Server) handle(rw http.ResponseWriter, hr *http.Request, session *db.KeyHash) {
 	w := &response{ResponseWriter: rw}
-	r := &request{Request: hr, id: requestID(hr), began: time.Now(), session: session, timeout: s.requestTimeout}
+	r := &request{Request: hr, id: requestID(hr), began: time.Now(), session: session, timeout: s.RequestTimeout}
 	r.restartClock()
 	defer func() { r.cancel() }()
-	s.observer.Begin()
+	s.Observer.Begin()
 	defer s.observe(w, r)
 	defer func() {
 		if v := recover(); v != nil {
@@ -133,7 +133,7 @@ func (s *Server) serve(w http.ResponseWriter, r *request) error {
 	}
 	if route.method != http.MethodGet {
 		r.changes = true
-		defer s.events.Notify()
+		defer s.Events.Notify()
 	}
 	return route.handle(s, w, r)
 }
@@ -149,7 +149,7 @@ func (s *Server) recovered(w *response, r *request, v any) {
 	}
 	err := fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 	if w.status != 0 {
-		s.log.Error("request failed after its response had begun", "request_id", r.id, "path", r.URL.Path, "err", err)
+		s.Log.Error("request failed after its response had begun", "request_id", r.id, "path", r.URL.Path, "err", err)
 		panic(http.ErrAbortHandler) // cuts the response off, so that it isn't mistaken for a complete one
 	}
 	if (underV1(r.URL.Path) || r.pattern == assistantPath) && !w.has(limitHeader) {

@@ -8,36 +8,25 @@ import (
 	"animalstore"
 )
 
-// ServerState is the part of [animalstore.Status] that comes from package server.
-type ServerState struct {
-	Engine     string
-	WriteQueue int64
-	LastBackup *animalstore.Backup
-
-	RemoteBackup *animalstore.RemoteBackup
-}
-
 // getStatus serves GET /v1/status: the state of the instance that serves it.
 func (s *Server) getStatus(w http.ResponseWriter, r *request) error {
 	size, err := s.db.Size(r.Context())
 	if err != nil {
 		return err
 	}
-	stats, state, now := s.Stats(), s.state(), s.now()
-	w.Header().Set("Cache-Control", "no-store")
-	return writeResource(w, r, http.StatusOK, animalstore.Status{
-		Version:       s.version,
-		Deployment:    s.keys.Environment(),
-		Engine:        state.Engine,
+	stats, now := s.Stats(), s.now()
+	status := animalstore.Status{
+		Version:       s.Version,
+		Deployment:    s.Environment,
 		SizeBytes:     size,
 		UptimeSeconds: int64(max(0, now.Sub(s.started)) / time.Second),
-		WriteQueue:    state.WriteQueue,
 		CacheHits:     stats.PageHits,
 		CacheMisses:   stats.PageMisses,
-		LastBackup:    state.LastBackup,
-		RemoteBackup:  state.RemoteBackup,
 		Requests:      s.lastHour.list(now),
-	})
+	}
+	s.State(&status)
+	w.Header().Set("Cache-Control", "no-store")
+	return writeResource(w, r, http.StatusOK, status)
 }
 
 // minutesKept is how long requests are counted by the minute.

@@ -36,7 +36,7 @@ func (s *Server) writeUsage(w http.ResponseWriter, r *request, keyID int64) erro
 		return err
 	}
 	since := s.now().Truncate(time.Hour).Add(-time.Duration(hours-1) * time.Hour)
-	usage, err := s.usage.Read(r.Context(), s.db.Usage, keyID, animalstore.At(since))
+	usage, err := s.Usage.Read(r.Context(), s.db.Usage, keyID, animalstore.At(since))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkWebhookURL(r.Context(), in.URL); err != nil {
+	if err := s.CheckWebhookURL(r.Context(), in.URL); err != nil {
 		return err
 	}
 	secret := keys.MintWebhookSecret()
@@ -69,7 +69,7 @@ func (s *Server) updateWebhook(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	if patch.URL != nil {
-		if err := s.checkWebhookURL(r.Context(), *patch.URL); err != nil {
+		if err := s.CheckWebhookURL(r.Context(), *patch.URL); err != nil {
 			return err
 		}
 	}

@@ -2,22 +2,22 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Kind says how a figure changes over time.
-type Kind prometheus.ValueType
-
-const (
-	Counter = Kind(prometheus.CounterValue) // only grows
-	Gauge   = Kind(prometheus.GaugeValue)
-)
-
 // Figure is one value of a metric.
-type Figure struct {
-	Metric string
-	Help   string
-	Kind   Kind
-	Value  float64
-	Label  string // the name of its label; "" for none
-	Of     string // the value of its label; the number of values must be bounded
+type Figure = prometheus.Metric
+
+// Counter is a value that only grows.
+func Counter(name, help string, value float64) Figure {
+	return prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, value)
+}
+
+// Gauge is a value that may shrink, perhaps with the name and the value of a label. The number
+// of values must be bounded.
+func Gauge(name, help string, value float64, label ...string) Figure {
+	labels := prometheus.Labels{}
+	if len(label) > 0 {
+		labels[label[0]] = label[1]
+	}
+	return prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, labels), prometheus.GaugeValue, value)
 }
 
 // AddFigures adds metrics that are read at every scrape. read must be cheap. It may
@@ -31,10 +31,6 @@ func (figures) Describe(chan<- *prometheus.Desc) {}
 
 func (read figures) Collect(to chan<- prometheus.Metric) {
 	for _, f := range read() {
-		labels := prometheus.Labels{}
-		if f.Label != "" {
-			labels[f.Label] = f.Of
-		}
-		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(f.Metric, f.Help, nil, labels), prometheus.ValueType(f.Kind), f.Value)
+		to <- f
 	}
 }

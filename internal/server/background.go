@@ -85,10 +85,6 @@ func (s *Server) startWebhooks() {
 	if s.cfg.Hooks.NoBackground {
 		return
 	}
-	var observer webhook.Observer = noopWebhookObserver{}
-	if s.metrics != nil {
-		observer = s.metrics
-	}
 	worker := webhook.NewWorker(webhook.Config{
 		Store: s.db,
 		Sender: webhook.NewSender(webhook.SenderConfig{
@@ -97,7 +93,7 @@ func (s *Server) startWebhooks() {
 			TLS:       s.cfg.Hooks.WebhookTLS,
 			Timeout:   s.cfg.Hooks.WebhookTimeout,
 		}),
-		Observer: observer,
+		Observer: s.metrics,
 		Log:      s.cfg.Log,
 		Now:      s.cfg.Hooks.Now,
 		Grace:    webhookGrace,
@@ -108,11 +104,6 @@ func (s *Server) startWebhooks() {
 	s.stopWebhooks = runInBackground(worker.Run)
 	s.closeInTime("delivering to webhooks", s.stopWebhooks)
 }
-
-type noopWebhookObserver struct{}
-
-func (noopWebhookObserver) WebhookAttempt(string) {}
-func (noopWebhookObserver) WebhookDisabled()      {}
 
 // backupGrace is how long a backup that is cancelled may take to clean up.
 const backupGrace = 3 * time.Second
@@ -133,10 +124,10 @@ func (s *Server) startBackups(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.metrics != nil && s.cfg.Backups.Dir != "" {
+	if s.cfg.Backups.Dir != "" {
 		s.metrics.AddFigures(func() []metrics.Figure { return backupFigures(s.backups.Last(), s.cfg.Backups.Every) })
 	}
-	if s.metrics != nil && s.cfg.Backups.To != nil {
+	if s.cfg.Backups.To != nil {
 		s.metrics.AddFigures(func() []metrics.Figure { return remoteBackupFigures(s.backups.Remote()) })
 	}
 	stop := runInBackground(s.backups.Run)

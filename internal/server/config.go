@@ -19,12 +19,10 @@ import (
 // Config describes a server. Only Database and either Listen or Listener are
 // required.
 type Config struct {
+	api.Settings // by default production, without a log, and with DefaultPhotosLimit
+
 	Database string // sqlite:FILE or a postgres:// URL
 	Redis    string // redis:// URL of the limits that servers share; "" keeps limits in memory
-	// Environment decides which keys are accepted. "" means production.
-	Environment animalstore.Environment
-	Version     string       // shown on the pages and in the metrics
-	Log         *slog.Logger // nil discards all messages
 
 	Listen   string       // the address and port to serve on
 	Listener net.Listener // instead of Listen
@@ -42,34 +40,21 @@ type Config struct {
 	// OpsListen is the address and port of metrics and profiles. "" disables them.
 	OpsListen   string
 	OpsListener net.Listener // has the port already, if OpsListen isn't ""
-	// OpsOptional lets the server start even if it can't listen on OpsListen. OpsError
-	// then says why it can't.
+	// OpsOptional lets the server start even if it can't listen on OpsListen.
 	OpsOptional bool
 
 	// Backups schedules the backups that the server makes. The zero value makes none.
 	Backups transfer.Schedule
-	// EventsRetention is how long events are kept. 0 means DefaultEventsRetention; a
-	// negative value keeps them forever.
+	// EventsRetention is how long events are kept. 0 keeps them forever.
 	EventsRetention time.Duration
-
-	// PhotosLimit is how many bytes all photos together may take. 0 means
-	// DefaultPhotosLimit.
-	PhotosLimit int64
-
-	TrustedProxies []netip.Prefix // proxies whose X-Forwarded-For is trusted
-	CORSOrigins    []string       // origins whose pages may call the API
 	// WebhookNetworks are extra networks that webhooks may reach, also over http.
 	// Without them, webhooks reach only public addresses.
 	WebhookNetworks []netip.Prefix
-	AccessLog       bool   // logs a line for every request
-	SecurityContact string // URL to report vulnerabilities to, for /.well-known/security.txt; "" for none
 	// NoFastPath leaves every request to net/http. By default package http1 serves
 	// most of those that arrive without TLS.
 	NoFastPath bool
-	// NoConsole serves nothing at /console.
-	NoConsole bool
-	// NoMCP serves nothing at /mcp.
-	NoMCP bool
+	NoConsole  bool // serves nothing at /console
+	NoMCP      bool // serves nothing at /mcp
 
 	// Fatal is called once when storage fails so badly that it can no longer be
 	// trusted. It must end the process. If nil, the server panics.
@@ -134,9 +119,6 @@ var DefaultTimeouts = Timeouts{
 	Drain:       10 * time.Second,
 }
 
-// DefaultEventsRetention is how long a server keeps events by default.
-const DefaultEventsRetention = 30 * 24 * time.Hour
-
 // DefaultPhotosLimit is how many bytes all photos together may take by default.
 const DefaultPhotosLimit = 10 << 30
 
@@ -155,9 +137,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Hooks.Now == nil {
 		c.Hooks.Now = time.Now
-	}
-	if c.EventsRetention == 0 {
-		c.EventsRetention = DefaultEventsRetention
 	}
 	if c.PhotosLimit == 0 {
 		c.PhotosLimit = DefaultPhotosLimit

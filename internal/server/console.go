@@ -8,67 +8,24 @@ import (
 
 	"animalstore"
 	"animalstore/internal/api"
-	"animalstore/internal/assistant"
 	"animalstore/internal/console"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
 	"animalstore/internal/pages"
 )
 
-// newConsole returns the console, or nil if it is disabled. The API doesn't exist yet
-// at this point; it serves the console and is called by it.
-func (s *Server) newConsole() http.Handler {
-	if s.cfg.NoConsole {
-		return nil
-	}
+func (s *Server) newConsole(calls *api.Server) http.Handler {
 	return console.New(console.Config{
 		Environment: s.cfg.Environment,
 		Version:     s.cfg.Version,
 		Assets:      pages.AssetsPrefix(),
 		Now:         s.cfg.Hooks.Now,
-		Server:      consoleServer{func() *api.Server { return s.handler }},
+		Server:      calls,
 		Sessions:    consoleSessions{s.db},
 
 		RequestTimeout: s.cfg.Hooks.RequestTimeout,
 	})
 }
-
-// newAssistant returns what serves /mcp, or nil if it is disabled.
-func (s *Server) newAssistant() api.Assistant {
-	if s.cfg.NoMCP {
-		return nil
-	}
-	return assistant.New(s.cfg.Version, s.cfg.Log).Respond
-}
-
-// consoleServer gives the console access to the API.
-type consoleServer struct{ api func() *api.Server }
-
-// ServeAPI implements [console.Server].
-func (c consoleServer) ServeAPI(w http.ResponseWriter, r *http.Request, secret *[32]byte) {
-	if secret == nil {
-		c.api().ServeHTTP(w, r)
-		return
-	}
-	c.api().ServeAs(w, r, *secret)
-}
-
-// KeyOf implements [console.Server].
-func (c consoleServer) KeyOf(r *http.Request, secret [32]byte) (*animalstore.Key, error) {
-	return c.api().KeyOf(r, secret)
-}
-
-// ChargeAddress implements [console.Server].
-func (c consoleServer) ChargeAddress(r *http.Request) (int64, error) { return c.api().ChargeAddress(r) }
-
-// PetETag implements [console.Server].
-func (c consoleServer) PetETag(pet animalstore.Pet) string { return api.PetETag(pet) }
-
-// OrderETag implements [console.Server].
-func (c consoleServer) OrderETag(order animalstore.Order) string { return api.OrderETag(order) }
-
-// IsHTTPS implements [console.Server].
-func (c consoleServer) IsHTTPS(r *http.Request) bool { return c.api().IsHTTPS(r) }
 
 // consoleSessions stores the sessions of the console in the database.
 type consoleSessions struct{ db db.Sessions }

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"log"
 	"log/slog"
 	"net"
@@ -17,37 +16,30 @@ import (
 	"animalstore/internal/certs"
 )
 
-// ListenError reports an address that a server can't listen on.
-type ListenError struct {
-	Ops      bool // the address is Config.OpsListen
-	Redirect bool // the address is Config.RedirectListen
-	Err      error
+// SettingError reports a setting that a server can't start with: an address to listen on, or
+// certificates.
+type SettingError struct {
+	Setting string // the field of Config
+	Err     error
 }
 
-func (e *ListenError) Error() string { return fmt.Sprintf("cannot listen: %v", e.Err) }
-func (e *ListenError) Unwrap() error { return e.Err }
-
-// CertificateError reports certificates that a server can't start with.
-type CertificateError struct {
-	ACME bool // the problem is with Config.ACME, otherwise with the files
-	Err  error
-}
-
-func (e *CertificateError) Error() string { return "certificates: " + e.Err.Error() }
-func (e *CertificateError) Unwrap() error { return e.Err }
+func (e *SettingError) Error() string { return e.Setting + ": " + e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
 
 // openCertificates sets s.certs, unless the server serves plain HTTP.
 func (s *Server) openCertificates() (err error) {
+	setting := "CertFile"
 	switch cfg := s.cfg; {
 	case cfg.CertFile != "":
 		s.certs, err = certs.Files(cfg.CertFile, cfg.KeyFile, cfg.Hooks.CertificateCheck, cfg.Log)
 	case cfg.ACME != nil:
+		setting = "ACME"
 		s.certs, err = certs.FromAuthority(*cfg.ACME, cfg.Version, cfg.Log)
 	case cfg.RedirectListen != "":
 		err = errors.New("redirecting to HTTPS needs a certificate")
 	}
 	if err != nil {
-		return &CertificateError{ACME: s.cfg.ACME != nil, Err: err}
+		return &SettingError{setting, err}
 	}
 	return nil
 }
@@ -59,7 +51,7 @@ func (s *Server) serveRedirects() error {
 	}
 	listener, err := net.Listen("tcp", s.cfg.RedirectListen)
 	if err != nil {
-		return &ListenError{Redirect: true, Err: err}
+		return &SettingError{"RedirectListen", err}
 	}
 	s.serveSecondary(listener, &http.Server{
 		Handler:      certs.Redirect(s.certs, s.listener.Addr()),
@@ -80,11 +72,11 @@ func (s *Server) serveOps() error {
 		var err error
 		listener, err = net.Listen("tcp", s.cfg.OpsListen)
 		if err != nil && s.cfg.OpsOptional {
-			s.opsErr = err
+			s.cfg.Log.Warn("no metrics and profiles: their address is taken", "address", s.cfg.OpsListen, "err", err)
 			return nil
 		}
 		if err != nil {
-			return &ListenError{Ops: true, Err: err}
+			return &SettingError{"OpsListen", err}
 		}
 	}
 	// No WriteTimeout: a profile takes as long as the request says.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/api"
 	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/sqlite"
 	"animalstore/internal/metrics"
@@ -14,9 +13,6 @@ import (
 
 // addMetrics adds metrics about the load on the server's parts.
 func (s *Server) addMetrics() {
-	if s.metrics == nil {
-		return
-	}
 	s.metrics.AddFigures(s.serverFigures)
 	s.metrics.AddFigures(s.eventFigures)
 	s.metrics.AddFigures(s.webhookFigures)
@@ -32,22 +28,20 @@ func (s *Server) addMetrics() {
 	}
 }
 
-// state is the state of the server that GET /v1/status shows.
-func (s *Server) state() api.ServerState {
-	var state api.ServerState
+// state sets the fields of a status that the API doesn't know.
+func (s *Server) state(status *animalstore.Status) {
 	switch engine := s.engine.(type) {
 	case *sqlite.DB:
-		state.Engine, state.WriteQueue = "sqlite", engine.Stats().QueuedWrites
+		status.Engine, status.WriteQueue = "sqlite", engine.Stats().QueuedWrites
 	case *postgres.DB:
-		state.Engine, state.WriteQueue = "postgres", int64(engine.Stats().Waiting)
+		status.Engine, status.WriteQueue = "postgres", int64(engine.Stats().Waiting)
 	}
 	if s.backups != nil {
 		if last := s.backups.Last(); !last.At.IsZero() {
-			state.LastBackup = &last
+			status.LastBackup = &last
 		}
-		state.RemoteBackup = s.backups.Remote()
+		status.RemoteBackup = s.backups.Remote()
 	}
-	return state
 }
 
 func (s *Server) serverFigures() []metrics.Figure {
@@ -61,9 +55,8 @@ func (s *Server) serverFigures() []metrics.Figure {
 	}
 	if s.certs != nil {
 		for name, expires := range s.certs.Expiries() {
-			f := gauge("animalstore_certificate_expiry_timestamp_seconds", "When a certificate expires, in Unix time.", expires.Unix())
-			f.Label, f.Of = "name", name
-			figures = append(figures, f)
+			figures = append(figures, gauge("animalstore_certificate_expiry_timestamp_seconds",
+				"When a certificate expires, in Unix time.", expires.Unix(), "name", name))
 		}
 	}
 	return figures
@@ -72,15 +65,13 @@ func (s *Server) serverFigures() []metrics.Figure {
 // eventFigures are metrics about the followers of events.
 func (s *Server) eventFigures() []metrics.Figure {
 	followers, hub := s.handler.Stats(), s.hub.Stats()
-	lag := gauge("animalstore_event_lag_seconds", "Time since this instance last polled for events, which is the least time that followers wait for them.", 0)
-	lag.Value = hub.Age.Seconds()
 	return []metrics.Figure{
 		gauge("animalstore_event_newest_id", "Id of the newest event. Ids are consecutive, so its rate is the rate of events.", hub.Newest),
 		gauge("animalstore_event_streams", "Open event streams.", followers.Streams),
 		gauge("animalstore_event_requests_waiting", "Requests waiting for an event.", followers.Waiting),
 		gauge("animalstore_event_messages", "Events in memory for followers.", hub.Kept),
 		counter("animalstore_event_streams_cut_total", "Streams that were ended because their clients didn't read.", followers.CutStreams),
-		lag,
+		gauge("animalstore_event_lag_seconds", "Time since this instance last polled for events, which is the least time that followers wait for them.", hub.Age.Seconds()),
 	}
 }
 
@@ -97,15 +88,16 @@ func (s *Server) webhookFigures() []metrics.Figure {
 	if err != nil {
 		return nil
 	}
-	age := gauge("animalstore_webhook_oldest_due_seconds", "How long the oldest due delivery has been waiting; 0 if none is due.", 0)
+	age := 0.0
 	if !stats.OldestDue.IsZero() {
-		age.Value = max(0, now.Sub(stats.OldestDue.Time).Seconds())
+		age = max(0, now.Sub(stats.OldestDue.Time).Seconds())
 	}
-	figures := []metrics.Figure{age, gauge("animalstore_webhook_deliveries_waiting", "Deliveries to active webhooks that are due or will be tried again, at most 10,000 for each.", stats.Waiting)}
+	figures := []metrics.Figure{
+		gauge("animalstore_webhook_oldest_due_seconds", "How long the oldest due delivery has been waiting; 0 if none is due.", age),
+		gauge("animalstore_webhook_deliveries_waiting", "Deliveries to active webhooks that are due or will be tried again, at most 10,000 for each.", stats.Waiting),
+	}
 	for state, n := range map[string]int{"active": stats.Active, "paused": stats.Paused, "disabled": stats.Disabled} {
-		f := gauge("animalstore_webhooks", "Webhooks by state.", n)
-		f.Label, f.Of = "state", state
-		figures = append(figures, f)
+		figures = append(figures, gauge("animalstore_webhooks", "Webhooks by state.", n, "state", state))
 	}
 	return figures
 }
@@ -127,19 +119,15 @@ func (s *Server) petFigures() []metrics.Figure {
 		return figures
 	}
 	for _, status := range animalstore.PetStatuses {
-		f := gauge("animalstore_pets", "Pets by status, at most ten seconds old.", inventory.Of(status))
-		f.Label, f.Of = "status", string(status)
-		figures = append(figures, f)
+		figures = append(figures, gauge("animalstore_pets", "Pets by status, at most ten seconds old.", inventory.Of(status), "status", string(status)))
 	}
 	return figures
 }
 
 // backupFigures are metrics about the backups in a directory.
 func backupFigures(last animalstore.Backup, every time.Duration) []metrics.Figure {
-	interval := gauge("animalstore_backup_interval_seconds", "How long after a backup the next one is due.", 0)
-	interval.Value = every.Seconds()
 	return []metrics.Figure{
-		interval,
+		gauge("animalstore_backup_interval_seconds", "How long after a backup the next one is due.", every.Seconds()),
 		gauge("animalstore_backup_last_success_timestamp_seconds", "When the newest backup began, in Unix time; 0 if there is none.", unixOrZero(last.At)),
 		gauge("animalstore_backup_last_size_bytes", "Size of the newest backup.", last.SizeBytes),
 		counter("animalstore_backup_failures_total", "Backups that failed since the server started.", last.Failures),
@@ -148,15 +136,11 @@ func backupFigures(last animalstore.Backup, every time.Duration) []metrics.Figur
 
 // remoteBackupFigures are metrics about the backups on another machine.
 func remoteBackupFigures(remote *animalstore.RemoteBackup) []metrics.Figure {
-	failing := 0
-	if remote.Failing {
-		failing = 1
-	}
 	return []metrics.Figure{
 		gauge("animalstore_remote_backup_last_success_timestamp_seconds", "When the newest backup on another machine began, in Unix time; 0 if there is none.", unixOrZero(remote.At)),
 		gauge("animalstore_remote_backup_last_size_bytes", "Size of the newest backup on another machine.", remote.SizeBytes),
 		counter("animalstore_remote_backup_failures_total", "Attempts to make a backup on another machine that failed since the server started.", remote.Failures),
-		gauge("animalstore_remote_backup_failing", "1 if the last attempt to make a backup on another machine failed.", failing),
+		gauge("animalstore_remote_backup_failing", "1 if the last attempt to make a backup on another machine failed.", zeroOrOne(remote.Failing)),
 	}
 }
 
@@ -168,21 +152,15 @@ func unixOrZero(t animalstore.Time) int64 {
 }
 
 func redisFigures(s ratelimit.RedisStats) []metrics.Figure {
-	fallback := 0
-	if s.Fallback {
-		fallback = 1
-	}
-	took := counter("animalstore_redis_call_seconds_total", "Total time spent in calls to Redis.", 0)
-	took.Value = s.Took.Seconds()
 	return []metrics.Figure{
-		gauge("animalstore_limit_fallback", "1 while Redis doesn't respond and this instance applies limits on its own.", fallback),
+		gauge("animalstore_limit_fallback", "1 while Redis doesn't respond and this instance applies limits on its own.", zeroOrOne(s.Fallback)),
 		counter("animalstore_limit_shared_decisions_total", "Requests decided by Redis.", s.Shared),
 		counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided on its own.", s.FallbackDecisions),
 		counter("animalstore_limit_fallbacks_total", "Times that Redis became unreachable.", s.Outages),
 		counter("animalstore_redis_calls_total", "Calls to Redis, with or without a reply.", s.Calls),
 		counter("animalstore_redis_failures_total", "Requests that Redis didn't reply to, or not in time.", s.Failures),
 		counter("animalstore_redis_forgotten_keys_total", "Keys that Redis had forgotten and that were sent again.", s.Reseeds),
-		took,
+		counter("animalstore_redis_call_seconds_total", "Total time spent in calls to Redis.", s.Took.Seconds()),
 	}
 }
 
@@ -202,14 +180,13 @@ func sqliteFigures(s sqlite.Stats) []metrics.Figure {
 // postgresFigures lack the size if the database doesn't respond.
 func postgresFigures(engine *postgres.DB) []metrics.Figure {
 	s := engine.Stats()
-	wait := counter("animalstore_postgres_pool_wait_seconds_total", "Time spent waiting for a connection.", 0)
-	wait.Value = s.WaitTime.Seconds()
 	figures := []metrics.Figure{
 		gauge("animalstore_postgres_pool_acquired", "Connections in use.", s.Acquired),
 		gauge("animalstore_postgres_pool_idle", "Open connections not in use.", s.Idle),
 		gauge("animalstore_postgres_pool_max", "Maximum number of open connections.", s.Max),
 		gauge("animalstore_postgres_pool_waiting", "Operations waiting for a connection.", s.Waiting),
-		counter("animalstore_postgres_pool_waits_total", "Times that no connection was free.", s.Waits), wait,
+		counter("animalstore_postgres_pool_waits_total", "Times that no connection was free.", s.Waits),
+		counter("animalstore_postgres_pool_wait_seconds_total", "Time spent waiting for a connection.", s.WaitTime.Seconds()),
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
 	defer cancel()
@@ -219,10 +196,17 @@ func postgresFigures(engine *postgres.DB) []metrics.Figure {
 	return figures
 }
 
-func counter(name, help string, value int64) metrics.Figure {
-	return metrics.Figure{Metric: name, Help: help, Kind: metrics.Counter, Value: float64(value)}
+func zeroOrOne(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
-func gauge[N int | int64](name, help string, value N) metrics.Figure {
-	return metrics.Figure{Metric: name, Help: help, Kind: metrics.Gauge, Value: float64(value)}
+func counter[N int64 | float64](name, help string, value N) metrics.Figure {
+	return metrics.Counter(name, help, float64(value))
+}
+
+func gauge[N int | int64 | float64](name, help string, value N, label ...string) metrics.Figure {
+	return metrics.Gauge(name, help, float64(value), label...)
 }

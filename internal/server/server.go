@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"animalstore/internal/api"
+	"animalstore/internal/assistant"
 	"animalstore/internal/certs"
 	"animalstore/internal/db"
 	"animalstore/internal/db/transfer"
@@ -38,11 +39,10 @@ type Server struct {
 	stopWebhooks    func() error
 	testClock       bool // a test set the clock
 
-	metrics  *metrics.Metrics // nil without an ops listener
+	metrics  *metrics.Metrics
 	handler  *api.Server
 	listener net.Listener
 	certs    certs.Certificates // nil without TLS
-	opsErr   error
 	// closers release the server's resources. They run in reverse order.
 	closers  []func() error
 	closeErr error
@@ -65,9 +65,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err := s.openDatabase(ctx); err != nil {
 		return nil, err
 	}
-	if s.cfg.OpsListen != "" {
-		s.metrics = metrics.New(s.cfg.Version)
-	}
+	s.metrics = metrics.New(s.cfg.Version)
 	clock, err := s.openLimiter()
 	if err != nil {
 		return nil, err
@@ -99,40 +97,36 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 }
 
 func (s *Server) newHandler() *api.Server {
-	observer := s.cfg.Hooks.Observer
-	if observer == nil && s.metrics != nil {
-		observer = s.metrics
-	}
-	return api.New(api.Config{
+	cfg := api.Config{
+		Settings:        s.cfg.Settings,
+		Now:             s.cfg.Hooks.Now,
 		DB:              s.db,
 		Events:          s.hub,
 		Keys:            keys.NewChecker(s.cfg.Environment, s.db, s.cfg.Log, s.cfg.Hooks.Now),
 		Limiter:         s.limiter,
 		Usage:           s.usage,
-		Log:             s.cfg.Log,
-		TrustedProxies:  s.cfg.TrustedProxies,
-		Now:             s.cfg.Hooks.Now,
-		CORSOrigins:     s.cfg.CORSOrigins,
-		AccessLog:       s.cfg.AccessLog,
-		SecurityContact: s.cfg.SecurityContact,
-		Observer:        observer,
-		Environment:     s.cfg.Environment,
-		Version:         s.cfg.Version,
-		PhotosLimit:     s.cfg.PhotosLimit,
+		Observer:        s.metrics,
 		RequestTimeout:  s.cfg.Hooks.RequestTimeout,
-		State:           s.state,
-		Console:         s.newConsole(),
-		Assistant:       s.newAssistant(),
-
 		CheckWebhookURL: s.checkWebhookURL,
-	})
+		State:           s.state,
+	}
+	if s.cfg.Hooks.Observer != nil {
+		cfg.Observer = s.cfg.Hooks.Observer
+	}
+	if !s.cfg.NoConsole {
+		cfg.NewConsole = s.newConsole
+	}
+	if !s.cfg.NoMCP {
+		cfg.Assistant = assistant.New(s.cfg.Version, s.cfg.Log).Respond
+	}
+	return api.New(cfg)
 }
 
 func (s *Server) listen() error {
 	if s.listener = s.cfg.Listener; s.listener == nil {
 		l, err := net.Listen("tcp", s.cfg.Listen)
 		if err != nil {
-			return &ListenError{Err: err}
+			return &SettingError{"Listen", err}
 		}
 		s.listener = l
 	}
@@ -311,10 +305,6 @@ func networkAddress(orIPv6 bool) (found net.IP) {
 
 // Addr is the address that the server listens on.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
-
-// OpsError says why metrics and profiles aren't served although they were configured;
-// nil if they are served. See Config.OpsOptional.
-func (s *Server) OpsError() error { return s.opsErr }
 
 // DB is the database as the service uses it.
 func (s *Server) DB() db.DB { return s.db }

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -135,9 +137,10 @@ func TestTakenPort(t *testing.T) {
 			}
 			bad.Backups = transfer.Schedule{Dir: t.TempDir(), Every: time.Hour, Keep: 1}
 			_, err := New(t.Context(), bad)
-			var listen *ListenError
-			if !errors.As(err, &listen) || listen.Ops != ops {
-				t.Fatalf("got %v, want a ListenError with Ops %t", err, ops)
+			var wrong *SettingError
+			want := map[bool]string{false: "Listen", true: "OpsListen"}[ops]
+			if !errors.As(err, &wrong) || wrong.Setting != want {
+				t.Fatalf("got %v, want a SettingError of %s", err, want)
 			}
 			if files, err := os.ReadDir(bad.Backups.Dir); err != nil || len(files) > 0 {
 				t.Errorf("got %v, %v in the directory of backups, want nothing", files, err)
@@ -153,14 +156,15 @@ func TestTakenPort(t *testing.T) {
 		})
 	}
 	cfg := localConfig(t)
-	cfg.OpsListen, cfg.OpsOptional = taken.Addr().String(), true
+	var log bytes.Buffer
+	cfg.OpsListen, cfg.OpsOptional, cfg.Log = taken.Addr().String(), true, slog.New(slog.NewTextHandler(&log, nil))
 	s, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if s.OpsError() == nil {
-		t.Error("without the optional metrics: got no OpsError")
+	if !strings.Contains(log.String(), "no metrics") {
+		t.Errorf("without the optional metrics: got the log %q", log.String())
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/api"
 	"animalstore/internal/db"
 )
 
@@ -71,7 +72,7 @@ func TestSweep(t *testing.T) {
 	for _, test := range []struct {
 		retention time.Duration
 		broken    string
-	}{{365 * day, ""}, {-1, ""}, {365 * day, "usage"}} {
+	}{{365 * day, ""}, {0, ""}, {365 * day, "usage"}} {
 		now := time.Now().Truncate(time.Millisecond) // as it is stored
 		store := &sweptDB{now: now, dropped: map[string][]time.Duration{}, broken: test.broken}
 		want := map[string][]time.Duration{}
@@ -81,7 +82,7 @@ func TestSweep(t *testing.T) {
 			}
 		}
 		var log bytes.Buffer
-		cfg := Config{EventsRetention: test.retention, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		cfg := Config{EventsRetention: test.retention, Settings: api.Settings{Log: slog.New(slog.NewTextHandler(&log, nil))},
 			Hooks: Hooks{Now: func() time.Time { return now }}}
 		s := &Server{cfg: cfg, db: store}
 		s.sweepAndReport(t.Context())

@@ -5,15 +5,13 @@ import (
 	"net/netip"
 
 	"animalstore"
-	"animalstore/internal/strictjson"
 )
 
 // Internals for the tests in package api_test.
 
 var (
-	ParseInteger = strictjson.ParseInteger
-	EncodePets   = encodePets
-	FollowTimes  = &followTimes
+	EncodePets  = encodePets
+	FollowTimes = &followTimes
 )
 
 const (

@@ -7,27 +7,26 @@ import (
 	"animalstore/internal/inprocess"
 )
 
-// callAPI returns what sends requests for a browser to the API, as the key with this
-// secret. If that is nil, the requests have their own credential. See
+// serveAPI serves a request to the API, as the key that is signed in.
+func (v *visit) serveAPI(w http.ResponseWriter, r *http.Request) {
+	r.Header.Del("Authorization")
+	v.c.Server.ServeAPI(w, r, &v.secret)
+}
+
+// transport sends requests for the browser to the API, as the key that is signed in. See
 // [inprocess.Transport] for to.
-func (c *Console) callAPI(browser *http.Request, secret *[32]byte, to http.ResponseWriter) *inprocess.Transport {
-	serve := func(w http.ResponseWriter, r *http.Request) {
-		if secret != nil {
-			r.Header.Del("Authorization")
-		}
-		c.Server.ServeAPI(w, r, secret)
-	}
-	return &inprocess.Transport{API: http.HandlerFunc(serve), For: browser, To: to}
+func (v *visit) transport(to http.ResponseWriter) *inprocess.Transport {
+	return &inprocess.Transport{API: http.HandlerFunc(v.serveAPI), For: v.r, To: to}
 }
 
 // newClient returns a client of the API that never waits and never retries: that is up to
 // the user.
-func (c *Console) newClient(r *http.Request, secret [32]byte) *client.Client {
-	api, err := client.New("http://console", "the-session-has-it",
-		client.WithHTTPClient(&http.Client{Transport: c.callAPI(r, &secret, nil)}),
+func newClient(api *inprocess.Transport) *client.Client {
+	c, err := client.New("http://console", "the-session-has-it",
+		client.WithHTTPClient(&http.Client{Transport: api}),
 		client.WithMaxAttempts(1), client.WithMaxWait(0), client.WithUserAgent("animalstore-console"))
 	if err != nil {
 		panic(err) // all of it is fixed
 	}
-	return api
+	return c
 }

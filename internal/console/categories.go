@@ -2,7 +2,6 @@ package console
 
 import (
 	"iter"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -18,14 +17,11 @@ type categoriesPage struct {
 }
 
 // listCategories serves GET /console/categories.
-func (v *visit) listCategories() error {
-	return v.showCategories(http.StatusOK, "", "", formError{})
-}
+func (v *visit) listCategories() error { return v.showCategories(formError{}) }
 
-func (v *visit) showCategories(status int, id, name string, wrong formError) error {
+func (v *visit) showCategories(wrong formError) error {
 	if !v.may(petsRead) {
-		v.show(problem{Status: status, Heading: "That isn’t possible", Message: wrong.Message})
-		return nil
+		return problem{Status: wrong.Status, Heading: "That isn’t possible", Message: wrong.Message}
 	}
 	categories, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Category, error] {
 		return v.api.ListCategories(v.r.Context(), client.PageQuery{PageSize: pageSize}, options...)
@@ -33,69 +29,53 @@ func (v *visit) showCategories(status int, id, name string, wrong formError) err
 	if err != nil {
 		return err
 	}
-	return v.render(status, "categories", categoriesPage{v.c.frame(v, "Categories"), categories, id, name, wrong})
+	p := categoriesPage{v.frame("Categories"), categories, v.field("id"), v.field("name"), wrong}
+	return v.render(wrong.status(), "categories", p)
 }
 
 // addCategory serves POST /console/categories.
 func (v *visit) addCategory() error {
+	const path = "/console/categories"
 	name := v.field("name")
 	if strings.TrimSpace(v.field("id")) == "" {
-		return v.addCategoryWithoutID(name)
+		done, err := v.addCategoryWithoutID(name)
+		return v.finish(err, path, done, v.showCategories)
 	}
 	id, err := v.integer("id", "the id")
 	if err == nil {
-		_, err = v.api.PutCategory(v.r.Context(), animalstore.Category{ID: id, Name: name}, client.IfNoneMatch("*"))
+		err = v.addNewCategory(animalstore.Category{ID: id, Name: name}, "id")
 	}
-	if isStale(err) { // it exists
-		existing, readErr := v.api.GetCategory(v.r.Context(), id)
-		if readErr == nil && existing.Name == name { // the same form again
-			return v.goTo("/console/categories", "unchanged")
-		}
-		return v.showCategories(http.StatusPreconditionFailed, v.field("id"), name, formError{"id", "There is a category with this id already. Open it in the list to rename it."})
-	}
-	if message, status, ok := formProblem(err); ok {
-		return v.showCategories(status, v.field("id"), name, message)
-	}
-	if err != nil {
-		return err
-	}
-	return v.goTo("/console/categories", "added")
+	return v.finish(err, path, "added", v.showCategories)
 }
 
 // addCategoryWithoutID adds a category unless there is one with this name.
-func (v *visit) addCategoryWithoutID(name string) error {
-	err := animalstore.ValidateName(name)
+func (v *visit) addCategoryWithoutID(name string) (done string, err error) {
+	if err := animalstore.ValidateName(name); err != nil {
+		return "", err
+	}
 	all := &categories{}
-	if err == nil && v.may(petsRead) {
+	if v.may(petsRead) {
 		if all, err = v.readCategories(); err == nil {
 			err = v.readUntilNamed(all, strings.TrimSpace(name))
 		}
 	}
 	switch {
 	case err != nil:
+		return "", err
 	case len(all.named(strings.TrimSpace(name))) > 0:
-		return v.goTo("/console/categories", "unchanged")
+		return "unchanged", nil
 	case all.More() || !v.may(petsRead): // not all are known
-		err = badField("id", "enter an id that no category has yet: there are too many categories to choose one for you")
-	default:
-		_, err = v.addNamedCategory(name, all)
+		return "", badField("id", "enter an id that no category has yet: there are too many categories to choose one for you")
 	}
-	if message, status, ok := formProblem(err); ok {
-		return v.showCategories(status, "", name, message)
-	}
-	if err != nil {
-		return err
-	}
-	return v.goTo("/console/categories", "added")
+	_, err = v.addNamedCategory(name, all)
+	return "added", err
 }
 
 type categoryPage struct {
 	frame
-	Category  animalstore.Category
-	Name      string // in the form
-	ETag      string
-	Problem   formError
-	Conflicts []conflict
+	formState
+	Category animalstore.Category
+	Name     string // in the form
 	history
 }
 
@@ -108,43 +88,34 @@ func (v *visit) showCategory() error {
 	if err != nil {
 		return err
 	}
-	p := categoryPage{Category: category, Name: category.Name, ETag: etag}
+	p := categoryPage{Category: category, Name: category.Name, formState: formState{ETag: etag}}
 	if p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("category", category.ID)}); err != nil {
 		return err
 	}
-	return v.renderCategory(http.StatusOK, p)
+	return v.renderCategory(p)
 }
 
-func (v *visit) renderCategory(status int, p categoryPage) error {
-	p.frame = v.c.frame(v, "Category "+strconv.FormatInt(p.Category.ID, 10))
-	return v.render(status, "category", p)
+func (v *visit) renderCategory(p categoryPage) error {
+	p.frame = v.frame("Category " + strconv.FormatInt(v.id, 10))
+	return v.render(p.Problem.status(), "category", p)
 }
 
 // renameCategory serves POST /console/categories/{id}.
 func (v *visit) renameCategory() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
 	name := v.field("name")
-	_, err = v.api.PutCategory(v.r.Context(), animalstore.Category{ID: id, Name: name}, v.ifMatch())
-	if err == nil {
-		return v.goTo(v.r.URL.Path, "saved")
-	}
-	message, status, fixable := formProblem(err)
-	if !fixable && !isStale(err) || !v.may(petsRead) {
-		return err
-	}
-	category, etag, err := readTagged(v, v.api.GetCategory)
-	if err != nil {
-		return err
-	}
-	p := categoryPage{Category: category, Name: name, ETag: etag, Problem: message}
-	if fixable {
-		return v.renderCategory(status, p)
-	}
-	if p.Conflicts = conflicts(conflict{"Name", name, category.Name}); p.Conflicts == nil {
-		return v.goTo(v.r.URL.Path, "unchanged")
-	}
-	return v.renderCategory(http.StatusPreconditionFailed, p)
+	_, refused := v.api.PutCategory(v.r.Context(), animalstore.Category{ID: v.id, Name: name}, v.ifMatch())
+	return v.finish(refused, v.r.URL.Path, "saved", func(wrong formError) error {
+		if !v.may(petsRead) {
+			return refused
+		}
+		category, etag, err := readTagged(v, v.api.GetCategory)
+		if err != nil {
+			return err
+		}
+		p := categoryPage{Category: category, Name: name, formState: v.sentState()}
+		if !p.refuse(wrong, etag, conflict{"Name", name, category.Name}) {
+			return v.goTo(v.r.URL.Path, "unchanged")
+		}
+		return v.renderCategory(p)
+	})
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"iter"
 	"net/http"
 	"regexp"
@@ -181,17 +182,22 @@ func (v *visit) readUntilNamed(c *categories, name string) error {
 	return nil
 }
 
-// addNamedCategory adds a category with an id that is free. All others must be known. Sent
-// twice, it adds one.
+// addNamedCategory adds a category with an id that is free. All others must be known.
 func (v *visit) addNamedCategory(name string, c *categories) (int64, error) {
-	category := animalstore.Category{ID: c.freeID(), Name: name}
+	id := c.freeID()
+	return id, v.addNewCategory(animalstore.Category{ID: id, Name: name}, "")
+}
+
+// addNewCategory adds a category unless another one has its id, which is an error about this
+// field. Sent twice, it adds one.
+func (v *visit) addNewCategory(category animalstore.Category, field string) error {
 	_, err := v.api.PutCategory(v.r.Context(), category, client.IfNoneMatch("*"))
 	if !isStale(err) {
-		return category.ID, err
+		return err
 	}
 	existing, err := v.api.GetCategory(v.r.Context(), category.ID)
-	if err == nil && existing.Name != name {
-		err = badField("", "someone just added another category: send the form again")
+	if err == nil && existing.Name != category.Name {
+		err = badField(field, fmt.Sprintf("there is a category with the id %d already", category.ID))
 	}
-	return category.ID, err
+	return err
 }

@@ -115,7 +115,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// from that of another site.
 	h.Set("Referrer-Policy", "same-origin")
 	if err := c.origin.Check(r); err != nil {
-		c.showProblem(w, c.frame(nil, "Refused"), problem{
+		v := &visit{c: c, w: w, r: r}
+		v.fail(problem{
 			Status: http.StatusForbidden, Heading: "Refused",
 			Message: "This change came from another site. Open the console and make it there.",
 		})

@@ -23,11 +23,11 @@ type deliveryPage struct {
 
 // showDelivery serves GET /console/webhooks/{id}/deliveries/{delivery}.
 func (v *visit) showDelivery() error {
-	webhookID, id, err := v.deliveryIDs()
+	id, err := v.pathID("delivery")
 	if err != nil {
 		return err
 	}
-	delivery, err := v.api.GetDelivery(v.r.Context(), webhookID, id)
+	delivery, err := v.api.GetDelivery(v.r.Context(), v.id, id)
 	if err != nil {
 		return err
 	}
@@ -35,66 +35,39 @@ func (v *visit) showDelivery() error {
 	if err := json.Indent(&body, delivery.Body, "", "  "); err != nil {
 		return err
 	}
-	title := fmt.Sprintf("Delivery %d to webhook %d", id, webhookID)
-	return v.render(http.StatusOK, "delivery", deliveryPage{v.c.frame(v, title), webhookID, delivery.Delivery, body.String(), newOnce()})
-}
-
-// deliveryIDs are the ids in the path.
-func (v *visit) deliveryIDs() (webhookID, id int64, err error) {
-	if webhookID, err = v.id(); err != nil {
-		return 0, 0, err
-	}
-	id, err = strconv.ParseInt(v.r.PathValue("delivery"), 10, 64)
-	if err != nil {
-		return 0, 0, errInvalidID
-	}
-	return webhookID, id, nil
+	title := fmt.Sprintf("Delivery %d to webhook %d", id, v.id)
+	return v.render(http.StatusOK, "delivery", deliveryPage{v.frame(title), v.id, delivery.Delivery, body.String(), newOnce()})
 }
 
 // retryDelivery serves POST /console/webhooks/{id}/deliveries/{delivery}/retry.
 func (v *visit) retryDelivery() error {
-	webhookID, id, err := v.deliveryIDs()
+	id, err := v.pathID("delivery")
 	if err != nil {
 		return err
 	}
-	return v.deliver(webhookID, func() (done string, err error) {
-		_, err = v.api.RetryDelivery(v.r.Context(), webhookID, id)
+	return v.deliver(func() (done string, err error) {
+		_, err = v.api.RetryDelivery(v.r.Context(), v.id, id)
 		return "retried", err
 	})
 }
 
 // retryFailed serves POST /console/webhooks/{id}/deliveries/retry-failed.
 func (v *visit) retryFailed() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	return v.retryDeliveries(id, animalstore.DeliveryRetry{State: animalstore.DeliveryFailed})
+	return v.retryDeliveries(animalstore.DeliveryRetry{State: animalstore.DeliveryFailed})
 }
 
 // retrySince serves POST /console/webhooks/{id}/deliveries/retry-since.
 func (v *visit) retrySince() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
 	since, err := parseUTC(v.field("since"))
 	if err != nil || since.IsZero() {
 		err = badField("since", "the time must be a date and a time")
 	} else {
-		err = v.retryDeliveries(id, animalstore.DeliveryRetry{Since: since})
+		err = v.retryDeliveries(animalstore.DeliveryRetry{Since: since})
 	}
-	wrong, status, fixable := formProblem(err)
-	if !fixable {
-		return err
+	if wrong, ok := formProblem(err); ok {
+		return v.showWebhookWith(func(p *webhookPage) { p.Since, p.SinceProblem = v.field("since"), wrong })
 	}
-	webhook, etag, err := readTagged(v, v.api.GetWebhook)
-	if err != nil {
-		return err
-	}
-	forms := formOfWebhook(webhook, etag).only()
-	forms.Since = sinceForm{Since: v.field("since"), Problem: wrong}
-	return v.showThisWebhook(status, webhook, forms)
+	return err
 }
 
 // unfinishedError is the error of a form that may have done a part of its work, and does
@@ -103,9 +76,9 @@ type unfinishedError struct{ error }
 
 func (e unfinishedError) Unwrap() error { return e.error }
 
-func (v *visit) retryDeliveries(webhookID int64, which animalstore.DeliveryRetry) error {
-	return v.deliver(webhookID, func() (done string, err error) {
-		n, err := v.api.RetryDeliveries(v.r.Context(), webhookID, which)
+func (v *visit) retryDeliveries(which animalstore.DeliveryRetry) error {
+	return v.deliver(func() (done string, err error) {
+		n, err := v.api.RetryDeliveries(v.r.Context(), v.id, which)
 		if err != nil {
 			err = unfinishedError{err}
 		}
@@ -113,21 +86,17 @@ func (v *visit) retryDeliveries(webhookID int64, which animalstore.DeliveryRetry
 	})
 }
 
-// deliver has something sent to a webhook, unless the form was sent before.
-func (v *visit) deliver(id int64, send func() (done string, err error)) error {
+// deliver has something sent to the webhook in the path, unless the form was sent before.
+func (v *visit) deliver(send func() (done string, err error)) error {
 	done := "unchanged"
 	err := v.useForm()
-	switch {
-	case errors.Is(err, errSentTwice):
-	case err == nil:
+	if err == nil {
 		done, err = send()
-		if err != nil {
-			return err
-		}
-	default:
+	}
+	if err != nil && !errors.Is(err, errSentTwice) {
 		return err
 	}
-	return v.goTo(webhookPath(id), done)
+	return v.goTo(webhookPath(v.id), done)
 }
 
 // retriedMany is before the number of deliveries in what was done.

@@ -69,7 +69,7 @@ type eventsPage struct {
 // after the one in the URL.
 func (v *visit) listEvents() error {
 	query := v.r.URL.Query()
-	p := eventsPage{frame: v.c.frame(v, "Events"), Types: v.eventChoices()}
+	p := eventsPage{frame: v.frame("Events"), Types: v.eventChoices()}
 	p.Type, p.Subject, p.Requests = query.Get("type"), strings.TrimSpace(query.Get("subject")), v.may(admin)
 	var err error
 	if p.Pet, err = eventID(query, "pet"); err != nil {
@@ -301,8 +301,7 @@ func (v *visit) streamEvents() error {
 		in.Header["Last-Event-Id"] = last
 	}
 	in.Proto, in.ProtoMajor, in.ProtoMinor = v.r.Proto, v.r.ProtoMajor, v.r.ProtoMinor
-	t := v.c.callAPI(v.r, &v.secret, nil)
-	t.API.ServeHTTP(v.w, t.Incoming(in))
+	v.serveAPI(v.w, v.transport(nil).Incoming(in))
 	return nil
 }
 

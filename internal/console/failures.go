@@ -27,16 +27,16 @@ type failuresPage struct {
 func (v *visit) listFailures() error {
 	query := v.r.URL.Query()
 	failures, err := v.findFailures(query)
-	wrong, status, err := filterProblem(err)
+	wrong, err := filterProblem(err)
 	if err != nil {
 		return err
 	}
-	p := failuresPage{frame: v.c.frame(v, "Failed requests"), page: failures, Codes: keptCodes, Problem: wrong}
+	p := failuresPage{frame: v.frame("Failed requests"), page: failures, Codes: keptCodes, Problem: wrong}
 	p.Code, p.Since, p.KeyID, p.RequestID = query.Get("code"), query.Get("since"), query.Get("key"), strings.TrimSpace(query.Get("request"))
 	for day := v.c.Now().UTC(); len(p.Days) <= int(animalstore.FailuresKept/(24*time.Hour)); day = day.AddDate(0, 0, -1) {
 		p.Days = append(p.Days, day.Format(time.DateOnly))
 	}
-	return v.render(status, "failures", p)
+	return v.render(wrong.status(), "failures", p)
 }
 
 // keptCodes are the codes that a failed request can have: requests without a valid key, or

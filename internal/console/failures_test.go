@@ -15,22 +15,22 @@ func TestFailures(t *testing.T) {
 	s := start(t)
 	s.Pet("Rex")
 	reader, admin := s.signedIn(animalstore.Read), s.signedIn(everything)
-	reader.get("/console/pets/4711").want(t, "an absent pet", http.StatusNotFound)
+	reader.get("/console/categories/4711").want(t, "an absent category", http.StatusNotFound)
 	admin.get("/console/orders/4712").want(t, "an absent order", http.StatusNotFound)
-	const petGuide, orderGuide = `href="/docs/guides/callers#pet-not-found"`, `href="/docs/guides/callers#order-not-found"`
+	const categoryGuide, orderGuide = `href="/docs/guides/callers#category-not-found"`, `href="/docs/guides/callers#order-not-found"`
 	if err := s.Server.Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	admin.get("/console/failures").want(t, "all failures", http.StatusOK, petGuide, orderGuide, "Requests of all keys")
+	admin.get("/console/failures").want(t, "all failures", http.StatusOK, categoryGuide, orderGuide, "Requests of all keys")
 	own := reader.get("/console/failures")
-	own.want(t, "own failures", http.StatusOK, petGuide, "GET <bdi>/v1/pets/4711</bdi>", "there is no pet with this id", "Requests of your key")
+	own.want(t, "own failures", http.StatusOK, categoryGuide, "GET <bdi>/v1/categories/4711</bdi>", "there is no category with this id", "Requests of your key")
 	if strings.Contains(own.body, orderGuide) || strings.Contains(own.body, `name="key"`) {
 		t.Errorf("got failures of others, or their filter, in\n%s", own.body)
 	}
 	id := regexpFind(t, own.body, `data-label="Request id"><bdi>([^<]+)`)
-	admin.get("/console/failures?request="+id).want(t, "by its id", http.StatusOK, petGuide, id)
-	for query, shows := range map[string]bool{"code=pet_not_found": true, "code=order_not_found": false, "key=999": false, "since=2026-01-01": true, "since=2099-01-01": false} {
-		if got := strings.Contains(admin.get("/console/failures?"+query).body, petGuide); got != shows {
+	admin.get("/console/failures?request="+id).want(t, "by its id", http.StatusOK, categoryGuide, id)
+	for query, shows := range map[string]bool{"code=category_not_found": true, "code=order_not_found": false, "key=999": false, "since=2026-01-01": true, "since=2099-01-01": false} {
+		if got := strings.Contains(admin.get("/console/failures?"+query).body, categoryGuide); got != shows {
 			t.Errorf("%s: shown %t, want %t", query, got, shows)
 		}
 	}

@@ -54,9 +54,10 @@ func (v *visit) suggestPets() error {
 		return err
 	}
 	if text == "" {
-		if v.c.chargeAddress(v.w, v.r) { // no call charges this to the key
-			v.writeJSON([]match{})
+		if err := v.chargeAddress(); err != nil { // no call charges this to the key
+			return err
 		}
+		v.writeJSON([]match{})
 		return nil
 	}
 	var found []animalstore.Pet

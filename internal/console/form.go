@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"animalstore"
 	"animalstore/client"
 )
 
@@ -123,6 +122,8 @@ func (v *visit) here() string {
 // formPage is the page with the form that a request sends.
 func formPage(r *http.Request) string {
 	switch path := r.URL.Path; path {
+	case "/console/sign-in":
+		return signInPath(safeNext(r.PostFormValue("next")))
 	case "/console/pets", "/console/keys":
 		return path + "/new"
 	case "/console/orders":
@@ -162,16 +163,18 @@ func readRows[T any](from string, list func(...client.CallOption) iter.Seq2[T, e
 	return rows, meta.NextCursor, nil
 }
 
-// id is the id in the path. One that isn't valid is 0, which nothing but a category has.
-func (v *visit) id() (int64, error) {
-	id, err := strconv.ParseInt(v.r.PathValue("id"), 10, 64)
+// pathID is an id in the path; 0 if the path has none of this name.
+func (v *visit) pathID(name string) (int64, error) {
+	text := v.r.PathValue(name)
+	if text == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, errInvalidID
+		return 0, problem{Status: http.StatusNotFound, Heading: titles[http.StatusNotFound], Message: "This isn’t a valid id."}
 	}
 	return id, nil
 }
-
-var errInvalidID = &client.Error{Status: http.StatusNotFound, Err: animalstore.Errorf(animalstore.RouteNotFound, "this isn't a valid id")}
 
 // field is a value that was sent with a form. Browsers send line breaks as \r\n, and an
 // input has none.
@@ -220,6 +223,9 @@ func (v *visit) idempotencyKey() client.CallOption {
 	}
 	return client.IdempotencyKey("console-" + newOnce())
 }
+
+// sentState is the version that a form was made from.
+func (v *visit) sentState() formState { return formState{ETag: v.field("etag")} }
 
 // ifMatch allows a change only of the version that the form was made from.
 func (v *visit) ifMatch() client.CallOption {

@@ -66,14 +66,14 @@ func (r importResult) InStore() int { return r.Added + r.Existing }
 
 // showImport serves GET /console/pets/import.
 func (v *visit) showImport() error {
-	if !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
-		return nil
+	if err := v.chargeAddress(); err != nil { // no call charges this page to the key
+		return err
 	}
 	return v.showResult(importResult{status: http.StatusOK})
 }
 
 func (v *visit) showResult(r importResult) error {
-	p := importPage{frame: v.c.frame(v, "Import pets"), MaxSize: maxFile}
+	p := importPage{frame: v.frame("Import pets"), MaxSize: maxFile}
 	if r.File != "" || r.Problem != "" {
 		p.Result = &r
 	}
@@ -139,7 +139,7 @@ func (v *visit) serveFile(file *petFile, use func(*petFile, *importResult) error
 	_ = http.NewResponseController(v.w).EnableFullDuplex()    // connections support it: a refusal precedes the form
 	v.allowTime(v.c.RequestTimeout)                           // others can't import while two files arrive slowly
 	if _, err := v.api.GetLimits(v.r.Context()); err != nil { // charges the key for reading the file
-		v.c.fail(v.w, v, err)
+		v.fail(err)
 		return v.skipForm()
 	}
 	release, ok := v.c.imports.acquire(v.key.ID)
@@ -176,12 +176,12 @@ func (v *visit) useFile(file *petFile, use func(*petFile, *importResult) error, 
 	return result, err
 }
 
-// startProgress begins a response, and returns what adds a line to it.
+// startProgress begins a response, and returns what adds a line to it. The page follows.
 func (v *visit) startProgress(pets int) func(client.PetImport) {
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	v.w.Header().Set("X-Content-Type-Options", "nosniff")
 	v.w.WriteHeader(http.StatusOK)
-	v.w = begun{v.w}
+	v.begun = true
 	return func(p client.PetImport) {
 		control := http.NewResponseController(v.w)
 		_ = control.SetWriteDeadline(time.Now().Add(v.c.RequestTimeout)) // the slot is still taken
@@ -190,13 +190,6 @@ func (v *visit) startProgress(pets int) func(client.PetImport) {
 		v.allowTime(workTimeout)
 	}
 }
-
-// begun is a response whose header was sent.
-type begun struct{ http.ResponseWriter }
-
-func (begun) Header() http.Header           { return http.Header{} }
-func (begun) WriteHeader(int)               {}
-func (b begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 // allowWork gives a request workTimeout from now on, until the returned function is called.
 func (v *visit) allowWork() context.CancelFunc {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"iter"
 	"net/http"
 	"slices"
@@ -27,7 +28,7 @@ func (v *visit) listKeys() error {
 	if err != nil {
 		return err
 	}
-	return v.render(http.StatusOK, "keys", keysPage{v.c.frame(v, "Keys"), keys, v.c.Now()})
+	return v.render(http.StatusOK, "keys", keysPage{v.frame("Keys"), keys, v.c.Now()})
 }
 
 // utcInput is how an input of the type datetime-local writes a time.
@@ -39,11 +40,11 @@ type keyForm struct {
 	ExpiresWas                             string // to tell whether it was changed
 	Permissions                            []string
 	Networks                               string // separated by spaces or commas
-	Plans                                  []animalstore.Plan
-	Problem                                formError
-	Once, ETag                             string
-	Conflicts                              []conflict
+	formState
 }
+
+// Plans are the plans to choose from.
+func (keyForm) Plans() []animalstore.Plan { return animalstore.Plans }
 
 // Groups are the permissions to choose from.
 func (keyForm) Groups() []permissionGroup { return permissionGroups }
@@ -55,7 +56,10 @@ func (keyForm) Presets() []preset { return presets }
 func (f keyForm) Has(permission string) bool { return slices.Contains(f.Permissions, permission) }
 
 func formOf(key animalstore.Key, etag string) keyForm {
-	f := keyForm{Name: key.Name, Plan: string(key.Plan), Permissions: key.Permissions.Names(), Networks: strings.Join(key.Networks.List(), ", "), ETag: etag}
+	f := keyForm{
+		Name: key.Name, Plan: string(key.Plan), Permissions: key.Permissions.Names(),
+		Networks: strings.Join(key.Networks.List(), ", "), formState: formState{ETag: etag},
+	}
 	if key.Plan == animalstore.PlanEnterprise {
 		f.PerMinute, f.PerDay = strconv.FormatInt(key.Limits.PerMinute, 10), strconv.FormatInt(key.Limits.PerDay, 10)
 	}
@@ -70,34 +74,31 @@ func (v *visit) sentKey() keyForm {
 	return keyForm{
 		Name: v.field("name"), Plan: v.field("plan"), PerMinute: v.field("perMinute"), PerDay: v.field("perDay"),
 		Expires: v.field("expires"), ExpiresWas: v.field("expiresWas"), Permissions: v.r.PostForm["permission"],
-		Networks: v.field("networks"), ETag: v.field("etag"),
+		Networks: v.field("networks"), formState: v.sentState(),
 	}
 }
 
-// limits reads the limits of an enterprise key. Other plans have their own, so limits that
-// were typed are a mistake.
+// limits reads the limits of an enterprise key. For other plans they are zero.
 func (f keyForm) limits() (l animalstore.Limits, err error) {
-	if plan := animalstore.Plan(f.Plan); plan != animalstore.PlanEnterprise {
-		field := "perMinute"
-		if f.PerMinute == "" {
-			field = "perDay"
-		}
-		fixed, err := plan.LimitsFor(l)
-		if err == nil && f.PerMinute+f.PerDay != "" {
-			err = badField(field, "the "+f.Plan+" plan has its own limits, "+number(fixed.PerMinute)+" a minute and "+number(fixed.PerDay)+" a day: clear these fields, or choose enterprise")
-		}
-		return l, err
+	if l.PerMinute, err = f.limit("perMinute", f.PerMinute); err == nil {
+		l.PerDay, err = f.limit("perDay", f.PerDay)
 	}
-	var err1, err2 error
-	l.PerMinute, err1 = parseInteger(f.PerMinute)
-	l.PerDay, err2 = parseInteger(f.PerDay)
+	return l, err
+}
+
+func (f keyForm) limit(field, text string) (int64, error) {
+	isEnterprise := animalstore.Plan(f.Plan) == animalstore.PlanEnterprise
+	if !isEnterprise && text == "" {
+		return 0, nil
+	}
+	n, err := parseInteger(text)
 	switch {
-	case err1 != nil || l.PerMinute < 1:
-		return l, badField("perMinute", "the enterprise plan needs both limits, as positive whole numbers")
-	case err2 != nil || l.PerDay < 1:
-		return l, badField("perDay", "the enterprise plan needs both limits, as positive whole numbers")
+	case !isEnterprise:
+		return 0, badField(field, "only the enterprise plan can have its own limits: clear these fields, or choose enterprise")
+	case err != nil || n < 1:
+		return 0, badField(field, "the enterprise plan needs both limits, as positive whole numbers")
 	}
-	return l, nil
+	return n, nil
 }
 
 func (f keyForm) expires() (animalstore.Time, error) {
@@ -128,8 +129,8 @@ type newKeyPage struct {
 
 // newKey serves GET /console/keys/new.
 func (v *visit) newKey() error {
-	if !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
-		return nil
+	if err := v.chargeAddress(); err != nil { // no call charges this page to the key
+		return err
 	}
 	form := keyForm{Plan: string(animalstore.PlanFree), Permissions: []string{"read", "write"}}
 	for _, p := range presets {
@@ -137,12 +138,12 @@ func (v *visit) newKey() error {
 			form.Name, form.Permissions = p.Title, p.Permissions.Names()
 		}
 	}
-	return v.showNewKey(http.StatusOK, form)
+	return v.showNewKey(form)
 }
 
-func (v *visit) showNewKey(status int, form keyForm) error {
-	form.Plans, form.Once = animalstore.Plans, newOnce()
-	return v.render(status, "key-new", newKeyPage{v.c.frame(v, "Create a key"), form})
+func (v *visit) showNewKey(form keyForm) error {
+	form.Once = newOnce()
+	return v.render(form.Problem.status(), "key-new", newKeyPage{v.frame("Create a key"), form})
 }
 
 // createKey serves POST /console/keys.
@@ -156,9 +157,9 @@ func (v *visit) createKey() error {
 	if err == nil {
 		created, err = v.api.CreateKey(v.r.Context(), key)
 	}
-	if message, status, ok := formProblem(err); ok {
-		form.Problem = message
-		return v.showNewKey(status, form)
+	if wrong, ok := formProblem(err); ok {
+		form.Problem = wrong
+		return v.showNewKey(form)
 	}
 	if err != nil {
 		return err
@@ -200,84 +201,77 @@ type keyPage struct {
 
 // showKey serves GET /console/keys/{id}.
 func (v *visit) showKey() error {
-	key, etag, err := readTagged(v, v.api.GetKey)
+	p, err := v.readKey()
 	if err != nil {
 		return err
 	}
-	p := keyPage{This: key, Form: formOf(key, etag), Rotate: newRotateForm()}
+	return v.renderKey(p)
+}
+
+func (v *visit) readKey() (p keyPage, err error) {
+	key, etag, err := readTagged(v, v.api.GetKey)
+	if err != nil {
+		return p, err
+	}
+	p = keyPage{This: key, State: key.State(v.c.Now()), Own: key.ID == v.key.ID, Form: formOf(key, etag), Rotate: newRotateForm()}
 	if v.may(eventsRead) {
 		if p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("key", key.ID)}); err != nil {
-			return err
+			return p, err
 		}
 	}
-	return v.showThisKey(http.StatusOK, p)
+	p.Periods, p.Period = periods, v.findPeriod()
+	usage, err := v.api.GetKeyUsage(v.r.Context(), key.ID, p.Period.hours)
+	p.Plot = v.c.plotUsage(usage, p.Period)
+	return p, err
 }
 
-func (v *visit) showThisKey(status int, p keyPage) error {
-	over := v.findPeriod()
-	usage, err := v.api.GetKeyUsage(v.r.Context(), p.This.ID, over.hours)
-	if err != nil {
-		return err
-	}
-	p.frame, p.State, p.Own = v.c.frame(v, "Key "+strconv.FormatInt(p.This.ID, 10)), p.This.State(v.c.Now()), p.This.ID == v.key.ID
-	p.Form.Plans, p.Periods, p.Period, p.Plot = animalstore.Plans, periods, over, v.c.plotUsage(usage, over)
-	return v.render(status, "key", p)
+func (v *visit) renderKey(p keyPage) error {
+	p.frame = v.frame("Key " + strconv.FormatInt(p.This.ID, 10))
+	wrong := cmp.Or(p.Form.Problem, p.Rotate.Problem, p.Revoke, p.Suspend)
+	return v.render(wrong.status(), "key", p)
 }
 
-// showKeyAgain shows a key after the form to rotate or revoke it was refused. change puts
-// the error next to its field. A revoked key has no such forms.
-func (v *visit) showKeyAgain(status int, wrong formError, change func(*keyPage)) error {
-	key, etag, err := readTagged(v, v.api.GetKey)
-	if err != nil {
+// showKeyAgain shows a key after a form on its page was refused. change puts the error next
+// to its field. A revoked key has no forms.
+func (v *visit) showKeyAgain(wrong formError, change func(*keyPage)) error {
+	p, err := v.readKey()
+	switch {
+	case err != nil:
 		return err
+	case !p.This.RevokedAt.IsZero():
+		return problem{Status: wrong.Status, Heading: titles[wrong.Status], Message: wrong.Message}
 	}
-	if !key.RevokedAt.IsZero() {
-		v.show(problem{Status: status, Heading: titles[status], Message: wrong.Message})
-		return nil
-	}
-	p := keyPage{This: key, Form: formOf(key, etag), Rotate: newRotateForm()}
 	change(&p)
-	return v.showThisKey(status, p)
+	return v.renderKey(p)
 }
 
 // changeKey serves POST /console/keys/{id}.
 func (v *visit) changeKey() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
 	form := v.sentKey()
 	patch, err := form.patch()
 	if err == nil {
-		_, err = v.api.UpdateKey(v.r.Context(), id, patch, v.ifMatch())
+		_, err = v.api.UpdateKey(v.r.Context(), v.id, patch, v.ifMatch())
 	}
-	if err == nil {
-		return v.goTo(v.r.URL.Path, "saved")
-	}
-	message, status, fixable := formProblem(err)
-	if !fixable && !isStale(err) {
-		return err
-	}
-	key, etag, err := readTagged(v, v.api.GetKey)
-	if err != nil {
-		return err
-	}
-	if fixable {
-		form.Problem = message
-		return v.showThisKey(status, keyPage{This: key, Form: form, Rotate: newRotateForm()})
-	}
-	theirs := formOf(key, etag)
-	form.Conflicts = conflicts(
-		conflict{"Name", form.Name, theirs.Name}, conflict{"Plan", form.Plan, theirs.Plan},
-		conflict{"Per minute", form.PerMinute, theirs.PerMinute}, conflict{"Per day", form.PerDay, theirs.PerDay},
-		conflict{"Permissions", form.permissions().String(), strings.Join(theirs.Permissions, ",")},
-		conflict{"Networks", string(form.networks()), string(key.Networks)},
-		conflict{"Expires (UTC)", form.Expires, theirs.Expires})
-	if form.Conflicts == nil {
-		return v.goTo(v.r.URL.Path, "unchanged")
-	}
-	form.ETag, form.ExpiresWas = etag, theirs.Expires
-	return v.showThisKey(http.StatusPreconditionFailed, keyPage{This: key, Form: form, Rotate: newRotateForm()})
+	return v.finish(err, v.r.URL.Path, "saved", func(wrong formError) error {
+		p, err := v.readKey()
+		if err != nil {
+			return err
+		}
+		theirs := p.Form
+		if !form.refuse(wrong, theirs.ETag,
+			conflict{"Name", form.Name, theirs.Name}, conflict{"Plan", form.Plan, theirs.Plan},
+			conflict{"Per minute", form.PerMinute, theirs.PerMinute}, conflict{"Per day", form.PerDay, theirs.PerDay},
+			conflict{"Permissions", form.permissions().String(), strings.Join(theirs.Permissions, ",")},
+			conflict{"Networks", string(form.networks()), string(p.This.Networks)},
+			conflict{"Expires (UTC)", form.Expires, theirs.Expires}) {
+			return v.goTo(v.r.URL.Path, "unchanged")
+		}
+		if form.Conflicts != nil {
+			form.ExpiresWas = theirs.Expires
+		}
+		p.Form = form
+		return v.renderKey(p)
+	})
 }
 
 // patch is the change that the form asks for. The expiry is left alone unless it was
@@ -302,29 +296,25 @@ func (f keyForm) patch() (animalstore.KeyPatch, error) {
 
 // rotateKey serves POST /console/keys/{id}/rotate.
 func (v *visit) rotateKey() error {
-	return v.rotate("key", func(id int64, grace time.Duration) (string, error) {
-		key, err := v.api.RotateKey(v.r.Context(), id, grace, v.ifMatch())
+	return v.rotate("key", func(grace time.Duration) (string, error) {
+		key, err := v.api.RotateKey(v.r.Context(), v.id, grace, v.ifMatch())
 		return key.Secret, err
-	}, func(status int, wrong formError) error {
-		return v.showKeyAgain(status, wrong, func(p *keyPage) { p.Rotate.Hours, p.Rotate.Problem = v.field("graceHours"), wrong })
+	}, func(form rotateForm) error {
+		return v.showKeyAgain(form.Problem, func(p *keyPage) { p.Rotate = form })
 	})
 }
 
 // unbanKey serves POST /console/keys/{id}/unban.
 func (v *visit) unbanKey() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
 	var meta client.Meta
-	if _, err := v.api.UnbanKey(v.r.Context(), id, client.ReadMeta(&meta)); err != nil {
+	if _, err := v.api.UnbanKey(v.r.Context(), v.id, client.ReadMeta(&meta)); err != nil {
 		return err
 	}
 	done := "no-ban"
 	if meta.BanLifted {
 		done = "unbanned"
 	}
-	return v.goTo(keyPath(id), done)
+	return v.goTo(keyPath(v.id), done)
 }
 
 // suspendKey serves POST /console/keys/{id}/suspend.
@@ -335,36 +325,19 @@ func (v *visit) resumeKey() error { return v.setSuspended(false, "resumed") }
 
 // setSuspended suspends or resumes the key in the path, even if other fields were changed since.
 func (v *visit) setSuspended(suspended bool, done string) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	_, err = v.api.UpdateKey(v.r.Context(), id, animalstore.KeyPatch{Suspended: &suspended}, client.IfMatch("*"))
-	if wrong, status, ok := formProblem(err); ok {
-		return v.showKeyAgain(status, wrong, func(p *keyPage) { p.Suspend = wrong })
-	}
-	if err != nil {
-		return err
-	}
-	return v.goTo(keyPath(id), done)
+	_, err := v.api.UpdateKey(v.r.Context(), v.id, animalstore.KeyPatch{Suspended: &suspended}, client.IfMatch("*"))
+	return v.finish(err, keyPath(v.id), done, func(wrong formError) error {
+		return v.showKeyAgain(wrong, func(p *keyPage) { p.Suspend = wrong })
+	})
 }
 
 // revokeKey serves POST /console/keys/{id}/revoke.
 func (v *visit) revokeKey() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
+	err := badField("confirm", "tick the box to confirm that this key will never work again; nothing was changed")
 	if v.field("confirm") == "yes" {
-		err = v.api.RevokeKey(v.r.Context(), id)
-	} else {
-		err = badField("confirm", "tick the box to confirm that this key will never work again; nothing was changed")
+		err = v.api.RevokeKey(v.r.Context(), v.id)
 	}
-	if wrong, status, ok := formProblem(err); ok {
-		return v.showKeyAgain(status, wrong, func(p *keyPage) { p.Revoke = wrong })
-	}
-	if err != nil {
-		return err
-	}
-	return v.goTo(keyPath(id), "revoked")
+	return v.finish(err, keyPath(v.id), "revoked", func(wrong formError) error {
+		return v.showKeyAgain(wrong, func(p *keyPage) { p.Revoke = wrong })
+	})
 }

@@ -28,10 +28,8 @@ type marking struct {
 	changes   []string
 	// wording says a change in words.
 	wording func(change string) wording
-	// change changes one of them.
+	// change changes one of them, unless it already is as the change makes it.
 	change func(*visit, *markedPage, marked) error
-	// applied reports which of these rows already are as the change makes them.
-	applied func(*visit, *markedPage, []marked) (map[int64]bool, error)
 }
 
 // wording is a change of marked rows in words. %s stands for how many, such as "3 pets".
@@ -66,7 +64,6 @@ type marked struct {
 	Name   string
 	Reason string // why it wasn't changed
 	etag   string
-	stale  bool
 }
 
 // markOf is the value of a row's checkbox.
@@ -138,24 +135,21 @@ func (k *marking) ask(v *visit) error {
 	if p.Question == "" {
 		return k.apply(v)
 	}
-	return p.show(v, http.StatusOK)
+	return p.show(v)
 }
 
 // show asks whether to change the rows.
-func (p *markedPage) show(v *visit, status int) error {
-	switch {
-	case p.Change == changeCategory && v.may(petsRead):
-		if p.Form.Categories == nil {
-			var err error
-			if p.Form.Categories, err = v.readCategories(); err != nil {
-				return err
-			}
-		}
-	case !v.c.chargeAddress(v.w, v.r): // no call charges this page to the key
-		return nil
+func (p *markedPage) show(v *visit) (err error) {
+	if p.Change != changeCategory || !v.may(petsRead) {
+		err = v.chargeAddress() // no call charges this page to the key
+	} else if p.Form.Categories == nil {
+		p.Form.Categories, err = v.readCategories()
 	}
-	p.frame = v.c.frame(v, "Change "+p.many)
-	return v.render(status, "marked", p)
+	if err != nil {
+		return err
+	}
+	p.frame = v.frame("Change " + p.many)
+	return v.render(p.Form.Problem.status(), "marked", p)
 }
 
 // apply serves the form of the question: one call for each row.
@@ -167,9 +161,9 @@ func (k *marking) apply(v *visit) error {
 	}
 	if p.Change == changeCategory {
 		category, err := v.category(&p.Form)
-		if message, status, ok := formProblem(err); ok {
-			p.Form.Problem = message
-			return p.show(v, status)
+		if wrong, ok := formProblem(err); ok {
+			p.Form.Problem = wrong
+			return p.show(v)
 		}
 		if err != nil {
 			return err
@@ -179,20 +173,20 @@ func (k *marking) apply(v *visit) error {
 	if err := p.changeEach(v); err != nil {
 		return err
 	}
-	if len(p.Refused) == 0 && p.Stopped == nil {
+	status := http.StatusConflict
+	switch {
+	case p.Stopped != nil:
+		status = p.Stopped.Status
+	case len(p.Refused) == 0:
 		return v.goTo(p.From, p.Notice)
 	}
-	status := http.StatusConflict
-	if p.Stopped != nil {
-		status = p.Stopped.Status
-	}
-	p.frame = v.c.frame(v, "Change "+p.many)
+	p.frame = v.frame("Change " + p.many)
 	return v.render(status, "marked-result", &p)
 }
 
 // changeEach changes the rows of a page, and leaves there those that weren't tried.
 func (p *markedPage) changeEach(v *visit) error {
-	for len(p.Marked) > 0 && p.Stopped == nil {
+	for len(p.Marked) > 0 {
 		m := p.Marked[0]
 		err := p.change(v, p, m)
 		var refused *client.Error
@@ -203,34 +197,15 @@ func (p *markedPage) changeEach(v *visit) error {
 			return err
 		case !isRefusal || refused.Status == http.StatusTooManyRequests:
 			p.Stopped = stopped(err)
-			continue
+			return nil
 		default:
-			m.stale, m.Reason = isStale(err), refusalText(err)
+			m.Reason = refusalText(err)
+			if isStale(err) {
+				m.Reason = "Someone changed it after you opened the list."
+			}
 			p.Refused = append(p.Refused, m)
 		}
 		p.Marked = p.Marked[1:]
-	}
-	var stale []marked
-	for _, m := range p.Refused {
-		if m.stale {
-			stale = append(stale, m)
-		}
-	}
-	applied, err := p.applied(v, p, stale)
-	if err != nil && p.Stopped == nil {
-		p.Stopped = stopped(err)
-	}
-	all := p.Refused
-	p.Refused = nil
-	for _, m := range all {
-		switch {
-		case applied[m.ID]: // sent twice, or someone made the same change
-			p.Changed++
-			continue
-		case m.stale:
-			m.Reason = "Someone changed it after you opened the list."
-		}
-		p.Refused = append(p.Refused, m)
 	}
 	return nil
 }

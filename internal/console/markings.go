@@ -1,7 +1,7 @@
 package console
 
 import (
-	"iter"
+	"cmp"
 
 	"animalstore"
 	"animalstore/client"
@@ -34,7 +34,7 @@ var petMarking = &marking{
 		}
 		return wording{Question: "Set %s to " + change + "?", Button: "Change %s", Verb: "changed", Notice: "saved"}
 	},
-	change: (*visit).changeMarkedPet, applied: (*visit).appliedToPets,
+	change: (*visit).changeMarkedPet,
 }
 
 func (v *visit) changeMarkedPet(p *markedPage, m marked) error {
@@ -51,26 +51,14 @@ func (v *visit) changeMarkedPet(p *markedPage, m marked) error {
 		patch.Status = &status
 	}
 	_, err := v.api.UpdatePet(v.r.Context(), m.ID, patch, client.IfMatch(m.etag))
-	return err
-}
-
-// appliedToPets makes one call.
-func (v *visit) appliedToPets(p *markedPage, stale []marked) (map[int64]bool, error) {
-	applied := map[int64]bool{}
-	if len(stale) == 0 || !v.may(petsRead) {
-		return applied, nil
+	if !isStale(err) || !v.may(petsRead) {
+		return err
 	}
-	q := client.PetQuery{PageSize: listedPets}
-	for _, m := range stale {
-		q.IDs = append(q.IDs, m.ID)
+	pet, readErr := v.api.FindPet(v.r.Context(), m.ID)
+	if readErr == nil && (string(pet.Status) == p.Change || patch.CategoryID != nil && *patch.CategoryID == pet.CategoryID) {
+		return nil // sent twice, or someone made the same change
 	}
-	pets, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
-		return v.api.ListPets(v.r.Context(), q, options...)
-	})
-	for _, pet := range pets {
-		applied[pet.ID] = string(pet.Status) == p.Change || p.patch.CategoryID != nil && *p.patch.CategoryID == pet.CategoryID
-	}
-	return applied, err
+	return cmp.Or(readErr, err)
 }
 
 // orderMarking changes the orders of a list.
@@ -93,27 +81,18 @@ var orderMarking = &marking{
 		}
 		return wording{Button: "Approve %s", Verb: "approved", Notice: change}
 	},
-	change: (*visit).changeMarkedOrder, applied: (*visit).appliedToOrders,
+	change: (*visit).changeMarkedOrder,
 }
 
 func (v *visit) changeMarkedOrder(p *markedPage, m marked) error {
 	status := animalstore.OrderStatus(p.Change)
 	_, err := v.api.UpdateOrder(v.r.Context(), m.ID, animalstore.OrderPatch{Status: &status}, client.IfMatch(m.etag))
-	return err
-}
-
-// appliedToOrders makes a call for each order: no call lists orders by their ids.
-func (v *visit) appliedToOrders(p *markedPage, stale []marked) (map[int64]bool, error) {
-	applied := map[int64]bool{}
-	for _, m := range stale {
-		if !v.may(ordersRead) {
-			break
-		}
-		order, err := v.api.GetOrder(v.r.Context(), m.ID)
-		if err != nil {
-			return applied, err
-		}
-		applied[m.ID] = string(order.Status) == p.Change
+	if !isStale(err) || !v.may(ordersRead) {
+		return err
 	}
-	return applied, nil
+	order, readErr := v.api.GetOrder(v.r.Context(), m.ID)
+	if readErr == nil && order.Status == status {
+		return nil // sent twice, or someone made the same change
+	}
+	return cmp.Or(readErr, err)
 }

@@ -1,8 +1,8 @@
 package console
 
 import (
+	"cmp"
 	"iter"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -59,7 +59,7 @@ func (v *visit) listOrders() error {
 	}
 	var err error
 	p.page, err = v.findOrders(&p)
-	wrong, status, err := filterProblem(err)
+	wrong, err := filterProblem(err)
 	if err != nil {
 		return err
 	}
@@ -67,9 +67,9 @@ func (v *visit) listOrders() error {
 	if p.Table.Rows, err = v.orderRows(p.Rows); err != nil {
 		return err
 	}
-	p.frame, p.Problem = v.c.frame(v, "Orders"), wrong
+	p.frame, p.Problem = v.frame("Orders"), wrong
 	p.Tabs = statusTabs(v.r.URL, p.Status, "waiting", append([]animalstore.OrderStatus{allOrders}, animalstore.OrderStatuses...))
-	return v.render(status, "orders", p)
+	return v.render(wrong.status(), "orders", p)
 }
 
 // findOrders returns a page of the orders that match the filters: of those that wait, the
@@ -181,9 +181,8 @@ type orderPage struct {
 
 // orderTexts is what the form of the reference and the note shows.
 type orderTexts struct {
-	Reference, Note string
+	Reference, Note animalstore.OptionalText
 	Problem         formError
-	Open            bool
 }
 
 // orderMove is a button.
@@ -217,67 +216,53 @@ func (v *visit) movesOf(order animalstore.Order) (moves []orderMove) {
 }
 
 // showOrder serves GET /console/orders/{id}.
-func (v *visit) showOrder() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	p := orderPage{}
-	if p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("order", id)}); err != nil {
-		return err
-	}
-	return v.showThisOrder(http.StatusOK, id, p)
-}
+func (v *visit) showOrder() error { return v.showOrderWith(func(*orderPage) {}) }
 
-func (v *visit) showThisOrder(status int, id int64, p orderPage) error {
-	var meta client.Meta
-	var err error
-	if p.Order, err = v.api.GetOrder(v.r.Context(), id, client.ReadMeta(&meta)); err != nil {
-		return err
-	}
-	rows, err := v.orderRows([]animalstore.Order{p.Order})
+// showOrderWith shows an order. change puts an error next to its form.
+func (v *visit) showOrderWith(change func(*orderPage)) error {
+	order, etag, err := readTagged(v, v.api.GetOrder)
 	if err != nil {
 		return err
 	}
-	p.ETag, p.Moves = meta.ETag, v.movesOf(p.Order)
-	p.PetName, p.Face, p.Gone = rows[0].PetName, rows[0].Face, rows[0].PetName == "" && v.may(petsRead)
-	if p.Texts.Problem.Message == "" {
-		p.Texts.Reference, p.Texts.Note = string(p.Order.Reference), string(p.Order.Note)
+	rows, err := v.orderRows([]animalstore.Order{order})
+	if err != nil {
+		return err
 	}
-	p.frame = v.c.frame(v, "Order "+strconv.FormatInt(id, 10))
-	return v.render(status, "order", p)
+	p := orderPage{Order: order, ETag: etag, Moves: v.movesOf(order), PetName: rows[0].PetName, Face: rows[0].Face}
+	if p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("order", order.ID)}); err != nil {
+		return err
+	}
+	p.Gone = p.PetName == "" && v.may(petsRead)
+	p.Texts = orderTexts{Reference: order.Reference, Note: order.Note}
+	change(&p)
+	p.frame = v.frame("Order " + strconv.FormatInt(order.ID, 10))
+	return v.render(cmp.Or(p.Problem, p.Texts.Problem).status(), "order", p)
 }
 
 // moveOrder serves POST /console/orders/{id}.
 func (v *visit) moveOrder() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
 	back := v.r.URL.Path
 	if from := v.field("from"); from != "" {
 		back = safeNext(from)
 	}
 	to := animalstore.OrderStatus(v.field("status"))
-	_, err = v.api.UpdateOrder(v.r.Context(), id, animalstore.OrderPatch{Status: &to}, v.ifMatch())
-	if err == nil {
-		return v.goTo(back, string(to))
-	}
-	message, status, fixable := formProblem(err)
-	if !fixable && !isStale(err) || !v.may(ordersRead) {
-		return err
-	}
-	now, readErr := v.api.GetOrder(v.r.Context(), id)
-	if readErr != nil {
-		return readErr
-	}
-	if now.Status == to { // the same button again
-		return v.goTo(back, "unchanged")
-	}
-	if !fixable {
-		message, status = formError{Message: "You wanted it to become " + string(to) + ", but someone else changed it: it is now " + string(now.Status) + "."}, http.StatusPreconditionFailed
-	}
-	return v.showThisOrder(status, id, orderPage{Problem: message})
+	_, refused := v.api.UpdateOrder(v.r.Context(), v.id, animalstore.OrderPatch{Status: &to}, v.ifMatch())
+	return v.finish(refused, back, string(to), func(wrong formError) error {
+		if !v.may(ordersRead) {
+			return refused
+		}
+		now, err := v.api.GetOrder(v.r.Context(), v.id)
+		if err != nil {
+			return err
+		}
+		if now.Status == to { // the same button again
+			return v.goTo(back, "unchanged")
+		}
+		if isStale(refused) {
+			wrong.Message = "You wanted it to become " + string(to) + ", but someone else changed it: it is now " + string(now.Status) + "."
+		}
+		return v.showOrderWith(func(p *orderPage) { p.Problem = wrong })
+	})
 }
 
 // note is the note in a form. Browsers send line breaks as \r\n.
@@ -287,21 +272,16 @@ func (v *visit) note() animalstore.OptionalText {
 
 // changeTexts serves POST /console/orders/{id}/texts: the reference and the note.
 func (v *visit) changeTexts() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
 	reference, note := animalstore.OptionalText(v.field("reference")), v.note()
-	_, err = v.api.UpdateOrder(v.r.Context(), id, animalstore.OrderPatch{Reference: &reference, Note: &note}, v.ifMatch())
-	if err == nil {
-		return v.goTo(orderPath(id), "saved")
-	}
-	message, status, fixable := formProblem(err)
-	if !fixable && !isStale(err) || !v.may(ordersRead) {
-		return err
-	}
-	if !fixable {
-		message, status = formError{Message: "Someone changed this order after you opened it, so nothing was saved. Compare, then save again."}, http.StatusPreconditionFailed
-	}
-	return v.showThisOrder(status, id, orderPage{Texts: orderTexts{string(reference), string(note), message, true}})
+	patch := animalstore.OrderPatch{Reference: &reference, Note: &note}
+	_, refused := v.api.UpdateOrder(v.r.Context(), v.id, patch, v.ifMatch())
+	return v.finish(refused, orderPath(v.id), "saved", func(wrong formError) error {
+		if !v.may(ordersRead) {
+			return refused
+		}
+		if isStale(refused) {
+			wrong.Message = "Someone changed this order after you opened it, so nothing was saved. Compare, then save again."
+		}
+		return v.showOrderWith(func(p *orderPage) { p.Texts = orderTexts{reference, note, wrong} })
+	})
 }

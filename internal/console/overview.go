@@ -61,7 +61,7 @@ func (v *visit) showOverview() error {
 	p.Older = ""                   // there is a link to all events
 	p.Quota, _ = v.api.RateLimit() // as of the last call
 	p.QuotaEnd = animalstore.At(p.Quota.Reset)
-	p.frame = v.c.frame(v, "Overview")
+	p.frame = v.frame("Overview")
 	return v.render(http.StatusOK, "overview", p)
 }
 

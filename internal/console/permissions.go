@@ -23,7 +23,7 @@ var needNamed = map[string]animalstore.Permissions{
 }
 
 // may reports whether the key may do something. Templates use [frame.May].
-func (s *session) may(need animalstore.Permissions) bool { return s.key.Permissions.Allows(need) }
+func (s *signedIn) may(need animalstore.Permissions) bool { return s.key.Permissions.Allows(need) }
 
 // May reports whether the key may do something, by its name in needNamed. Templates leave
 // out what it may not read or change.

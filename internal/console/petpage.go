@@ -27,13 +27,7 @@ func (p petPage) Like() string {
 }
 
 // showPet serves GET /console/pets/{id}.
-func (v *visit) showPet() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	return v.showPetWith(http.StatusOK, id, gallery{})
-}
+func (v *visit) showPet() error { return v.showPetWith(http.StatusOK, v.id, gallery{}) }
 
 // showPetWith shows a pet, and which of the photos that were just sent were refused. It makes
 // four calls: the open order is known from its events.
@@ -63,7 +57,7 @@ func (v *visit) showPetWith(status int, id int64, sent gallery) error {
 			p.Next = moves[0]
 		}
 	}
-	p.frame = v.c.frame(v, "Pet "+strconv.FormatInt(id, 10))
+	p.frame = v.frame("Pet " + strconv.FormatInt(id, 10))
 	p.Here = petPath(id)
 	return v.render(status, "pet", p)
 }
@@ -80,20 +74,10 @@ func (v *visit) categoriesOf(pet animalstore.Pet, h history) (*categories, error
 	return &categories{known: []animalstore.Category{category}}, nil
 }
 
-// readPet returns a pet and the ETag that guards changes of it. Only the deprecated
-// operation returns that ETag: the list, which replaces it, has one for the whole page. Once
-// the operation is removed, changes are unconditional.
+// readPet returns a pet and the ETag that guards changes of it.
 func (v *visit) readPet(id int64) (pet animalstore.Pet, etag string, err error) {
-	var meta client.Meta
-	pet, err = v.api.GetPet(v.r.Context(), id, client.ReadMeta(&meta))
-	if codeOf(err) != animalstore.EndpointRemoved {
-		return pet, meta.ETag, err
-	}
 	pet, err = v.api.FindPet(v.r.Context(), id)
-	if codeOf(err) == animalstore.PetNotFound { // made by the client, so it has no status
-		err = &client.Error{Status: http.StatusNotFound, Err: animalstore.Errorf(animalstore.PetNotFound, "there is no such pet")}
-	}
-	return pet, "*", err
+	return pet, v.c.Server.PetETag(pet), err
 }
 
 type petEditPage struct {
@@ -106,20 +90,15 @@ type petEditPage struct {
 
 // editPet serves GET /console/pets/{id}/edit.
 func (v *visit) editPet() error {
-	id, err := v.id()
+	pet, etag, err := v.readPet(v.id)
 	if err != nil {
 		return err
 	}
-	pet, etag, err := v.readPet(id)
-	if err != nil {
-		return err
-	}
-	form := petForm{Name: pet.Name, Status: string(pet.Status), ETag: etag}
-	return v.showPetForm(http.StatusOK, pet, form)
+	return v.showPetForm(pet, petForm{Name: pet.Name, Status: string(pet.Status), formState: formState{ETag: etag}})
 }
 
 // showPetForm shows the form to change a pet. Without a category, it has that of the pet.
-func (v *visit) showPetForm(status int, pet animalstore.Pet, form petForm) (err error) {
+func (v *visit) showPetForm(pet animalstore.Pet, form petForm) (err error) {
 	if form.Categories == nil {
 		if form.Categories, err = v.readCategories(); err != nil {
 			return err
@@ -143,8 +122,8 @@ func (v *visit) showPetForm(status int, pet animalstore.Pet, form petForm) (err 
 			form.Statuses = append(form.Statuses, s)
 		}
 	}
-	p.frame, p.Form = v.c.frame(v, "Change pet "+strconv.FormatInt(pet.ID, 10)), form
-	return v.render(status, "pet-edit", p)
+	p.frame, p.Form = v.frame("Change pet "+strconv.FormatInt(pet.ID, 10)), form
+	return v.render(form.Problem.status(), "pet-edit", p)
 }
 
 // isOrdered reports whether a pet has an open order. Only a pending pet can have one.
@@ -160,58 +139,46 @@ func (v *visit) isOrdered(pet animalstore.Pet) (bool, error) {
 
 // changePet serves POST /console/pets/{id}.
 func (v *visit) changePet() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
 	form := v.sentPet()
 	status := animalstore.PetStatus(form.Status)
 	patch := animalstore.PetPatch{Name: &form.Name, Status: &status}
 	var category int64
-	if err = patch.Validate(); err == nil { // before a category is added for it
-		category, err = v.category(&form)
+	refused := patch.Validate()
+	if refused == nil { // before a category is added for it
+		category, refused = v.category(&form)
 		patch.CategoryID = &category
 	}
-	if err == nil {
-		_, err = v.api.UpdatePet(v.r.Context(), id, patch, v.ifMatch())
+	if refused == nil {
+		_, refused = v.api.UpdatePet(v.r.Context(), v.id, patch, v.ifMatch())
 	}
-	if err == nil {
-		return v.goTo(v.r.URL.Path, "saved")
-	}
-	message, code, fixable := formProblem(err)
-	if !fixable && !isStale(err) || !v.may(petsRead) {
-		return err
-	}
-	pet, etag, err := v.readPet(id)
-	if err != nil {
-		return err
-	}
-	if fixable {
-		form.Problem = message
-		return v.showPetForm(code, pet, form)
-	}
-	if _, err := v.lookUp(form.Categories, pet.CategoryID); err != nil {
-		return err
-	}
-	mine, theirs := form.Categories.Label(category), form.Categories.Label(pet.CategoryID)
-	form.Conflicts = conflicts(conflict{"Name", form.Name, pet.Name}, conflict{"Category", mine, theirs}, conflict{"Status", form.Status, string(pet.Status)})
-	if form.Conflicts == nil { // the same form again, or someone made the same change
-		return v.goTo(v.r.URL.Path, "unchanged")
-	}
-	form.ETag = etag
-	return v.showPetForm(http.StatusPreconditionFailed, pet, form)
+	return v.finish(refused, v.r.URL.Path, "saved", func(wrong formError) error {
+		if !v.may(petsRead) {
+			return refused
+		}
+		pet, etag, err := v.readPet(v.id)
+		if err == nil && form.Categories == nil {
+			form.Categories, err = v.readCategories()
+		}
+		if err == nil {
+			_, err = v.lookUp(form.Categories, pet.CategoryID)
+		}
+		if err != nil {
+			return err
+		}
+		mine, theirs := form.Categories.Label(category), form.Categories.Label(pet.CategoryID)
+		if !form.refuse(wrong, etag, conflict{"Name", form.Name, pet.Name}, conflict{"Category", mine, theirs},
+			conflict{"Status", form.Status, string(pet.Status)}) {
+			return v.goTo(v.r.URL.Path, "unchanged") // the same form again, or someone made the same change
+		}
+		return v.showPetForm(pet, form)
+	})
 }
 
 // removePet serves POST /console/pets/{id}/remove.
 func (v *visit) removePet() error {
-	id, err := v.id()
-	if err != nil {
+	err := v.api.DeletePet(v.r.Context(), v.id, v.ifMatch())
+	if err != nil && codeOf(err) != animalstore.PetNotFound { // the second time
 		return err
 	}
-	switch err := v.api.DeletePet(v.r.Context(), id, v.ifMatch()); {
-	case err == nil, codeOf(err) == animalstore.PetNotFound: // the second time
-		return v.goTo("/console/pets", "removed")
-	default:
-		return err
-	}
+	return v.goTo("/console/pets", "removed")
 }

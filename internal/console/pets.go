@@ -61,15 +61,15 @@ func (v *visit) listPets() error {
 		return err
 	}
 	err = v.findPets(&p)
-	wrong, status, err := filterProblem(err)
+	wrong, err := filterProblem(err)
 	if err != nil {
 		return err
 	}
 	if p.Pets, err = v.petRows(p.Rows, p.Categories); err != nil {
 		return err
 	}
-	p.frame, p.Problem = v.c.frame(v, "Pets"), wrong
-	return v.render(status, "pets", p)
+	p.frame, p.Problem = v.frame("Pets"), wrong
+	return v.render(wrong.status(), "pets", p)
 }
 
 // newPetsPage returns a page with the filters of the request.
@@ -136,11 +136,8 @@ type petForm struct {
 	Name, Category, Status string
 	Categories             *categories // nil: the key may not read them
 	NewCategory            string      // offered to be added
-	Problem                formError
-	Once                   string // of a new pet
-	ETag                   string // of a change: the version it was made from
 	Statuses               []animalstore.PetStatus
-	Conflicts              []conflict
+	formState
 }
 
 // category returns the category in the form. A name that no category has is added if that
@@ -170,15 +167,15 @@ type newPetPage struct {
 
 // newPet serves GET /console/pets/new.
 func (v *visit) newPet() error {
-	form := petForm{Category: v.r.URL.Query().Get("category"), Status: string(animalstore.PetAvailable), Once: newOnce()}
-	return v.showNewPet(http.StatusOK, form)
+	form := petForm{Category: v.r.URL.Query().Get("category"), Status: string(animalstore.PetAvailable), formState: formState{Once: newOnce()}}
+	return v.showNewPet(form)
 }
 
-func (v *visit) showNewPet(status int, form petForm) error {
+func (v *visit) showNewPet(form petForm) error {
 	form.Statuses = animalstore.PetStatuses
 	if !v.may(petsRead) {
-		if !v.c.chargeAddress(v.w, v.r) { // no call charges this page to the key
-			return nil
+		if err := v.chargeAddress(); err != nil { // no call charges this page to the key
+			return err
 		}
 	} else if form.Categories == nil {
 		var err error
@@ -186,7 +183,7 @@ func (v *visit) showNewPet(status int, form petForm) error {
 			return err
 		}
 	}
-	return v.render(status, "pet-new", newPetPage{v.c.frame(v, "Add a pet"), form, gallery{}})
+	return v.render(form.Problem.status(), "pet-new", newPetPage{v.frame("Add a pet"), form, gallery{}})
 }
 
 // createPet serves POST /console/pets. A browser sends photos in the same form, the script
@@ -204,16 +201,16 @@ func (v *visit) createPet() error {
 
 // showAdded leads to a new pet, or shows what is wrong with its form or photos.
 func (v *visit) showAdded(id int64, u upload, err error) error {
-	if message, status, ok := formProblem(err); ok && id == 0 {
+	if wrong, ok := formProblem(err); ok && id == 0 {
 		form := v.sentPet()
-		form.Once, form.Problem = v.field("once"), message
-		if status == http.StatusUnprocessableEntity { // the Idempotency-Key has been used
+		form.Once, form.Problem = v.field("once"), wrong
+		if wrong.Status == http.StatusUnprocessableEntity { // the Idempotency-Key has been used
 			form.Once = newOnce()
 		}
 		if codeOf(err) == animalstore.CategoryNotFound {
 			form.NewCategory = strings.TrimSpace(form.Category)
 		}
-		return v.showNewPet(status, form)
+		return v.showNewPet(form)
 	}
 	switch {
 	case err != nil:
@@ -243,5 +240,5 @@ func (v *visit) addPet() (id int64, err error) {
 }
 
 func (v *visit) sentPet() petForm {
-	return petForm{Name: v.field("name"), Category: v.field("category"), Status: v.field("status"), ETag: v.field("etag")}
+	return petForm{Name: v.field("name"), Category: v.field("category"), Status: v.field("status"), formState: v.sentState()}
 }

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"net/http"
-	"strconv"
 
 	"animalstore"
 	"animalstore/client"
@@ -55,19 +54,15 @@ func (v *visit) readGallery(pet animalstore.Pet, sent gallery) (gallery, error) 
 
 // removePhoto serves POST /console/pets/{id}/photos/{photo}/remove.
 func (v *visit) removePhoto() error {
-	id, err := v.id()
+	photo, err := v.pathID("photo")
 	if err != nil {
 		return err
-	}
-	photo, err := strconv.ParseInt(v.r.PathValue("photo"), 10, 64)
-	if err != nil {
-		return errInvalidID
 	}
 	err = v.api.DeletePhoto(v.r.Context(), photo)
 	if err != nil && codeOf(err) != animalstore.PhotoNotFound { // the second time
 		return err
 	}
-	return v.goTo(v.petPath(id), "photo-removed")
+	return v.goTo(v.petPath(v.id), "photo-removed")
 }
 
 // petPath is the page of a pet, or one that the key may see.
@@ -86,20 +81,15 @@ func (v *visit) showThumbnail() error { return v.serveImage("thumbnail") }
 
 // serveImage sends an image as the API does, which doesn't charge it. Errors are pages.
 func (v *visit) serveImage(kind string) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	in, err := http.NewRequestWithContext(v.r.Context(), v.r.Method, fmt.Sprintf("http://console/v1/photos/%d/%s", id, kind), nil)
+	in, err := http.NewRequestWithContext(v.r.Context(), v.r.Method, fmt.Sprintf("http://console/v1/photos/%d/%s", v.id, kind), nil)
 	if err != nil {
 		return err
 	}
 	if tags := v.r.Header["If-None-Match"]; tags != nil {
 		in.Header["If-None-Match"] = tags
 	}
-	t := v.c.callAPI(v.r, &v.secret, nil)
 	w := &imageWriter{Recorder: inprocess.NewRecorder(v.w), to: v.w}
-	t.API.ServeHTTP(w, t.Incoming(in))
+	v.serveAPI(w, v.transport(nil).Incoming(in))
 	if w.sent {
 		return nil
 	}

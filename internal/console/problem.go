@@ -1,9 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -33,6 +33,9 @@ type problem struct {
 // sentField is a value of a form that failed.
 type sentField struct{ Name, Value string }
 
+// Error implements the interface error: a page that returns a problem shows it.
+func (p problem) Error() string { return p.Message }
+
 type problemPage struct {
 	frame
 	problem
@@ -45,13 +48,6 @@ func codeOf(err error) animalstore.Code {
 		return coded.Code
 	}
 	return ""
-}
-
-// codeIn is the code in the body of an error response.
-func codeIn(body io.Reader) animalstore.Code {
-	var e struct{ Code animalstore.Code }
-	_ = json.NewDecoder(body).Decode(&e) // "" if it can't be read
-	return e.Code
 }
 
 // refusalText says why something wasn't stored.
@@ -81,23 +77,14 @@ func refusal(res *http.Response, now time.Time) error {
 	return &client.RateLimitError{Reset: now.Add(wait), RetryAfter: wait, Err: refused}
 }
 
-// showProblem shows a page for a problem.
-func (c *Console) showProblem(w http.ResponseWriter, f frame, p problem) {
-	if p.Seconds > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(p.Seconds, 10))
-	}
-	c.render(w, p.Status, "problem", problemPage{f, p})
-}
-
-func (v *visit) show(p problem) { v.c.showProblem(v.w, v.c.frame(v, p.Heading), v.withWayBack(p)) }
-
 // withWayBack adds the page that led here, and what was typed there if sending it again
 // may succeed.
 func (v *visit) withWayBack(p problem) problem {
 	if from, err := url.Parse(v.r.Referer()); err == nil && from.Host == v.r.Host && from.Path != "" {
 		p.Back = safeNext(from.RequestURI())
 	}
-	if p.Status != http.StatusTooManyRequests && p.Status < http.StatusInternalServerError {
+	limited := p.Status == http.StatusTooManyRequests
+	if !limited && p.Status < http.StatusInternalServerError {
 		return p
 	}
 	if v.r.Method != http.MethodPost {
@@ -105,54 +92,75 @@ func (v *visit) withWayBack(p problem) problem {
 		return p
 	}
 	p.Back = formPage(v.r)
-	if isUpload(v.r) { // the page can't hold files
+	if v.signedIn == nil || isUpload(v.r) { // the page can't hold a key or files
 		return p
 	}
 	p.Action = v.r.URL.Path
-	if (p.Status == http.StatusTooManyRequests || p.Resumes) && v.r.PostForm.Has("once") { // there is something to do
-		v.r.PostForm.Set("once", newOnce())
-	}
 	for _, name := range slices.Sorted(maps.Keys(v.r.PostForm)) {
 		for _, value := range v.r.PostForm[name] {
+			if name == "once" && (limited || p.Resumes) { // there is something to do
+				value = newOnce()
+			}
 			p.Fields = append(p.Fields, sentField{name, value})
 		}
 	}
 	return p
 }
 
-// fail shows why a page can't be shown. v is nil without a session.
-func (c *Console) fail(w http.ResponseWriter, v *visit, err error) {
+// fail shows why a request failed.
+func (v *visit) fail(err error) {
+	if v.signedIn != nil && endsSession(err) { // the key ended just now
+		v.signedIn = nil
+		if err = v.leadToSignIn(); err == nil {
+			return
+		}
+	}
+	p := v.withWayBack(v.problemOf(err))
+	if p.Seconds > 0 {
+		v.w.Header().Set("Retry-After", strconv.FormatInt(p.Seconds, 10))
+	}
+	_ = v.render(p.Status, "problem", problemPage{v.frame(p.Heading), p}) // is always nil
+}
+
+// problemOf is what an error means for the reader.
+func (v *visit) problemOf(err error) (p problem) {
 	var limited *client.RateLimitError
 	var refused *client.Error
-	p := problem{Status: http.StatusInternalServerError, Heading: "Something went wrong", Message: "The console can’t show this page. The server’s log says why."}
 	switch {
+	case errors.As(err, &p):
+		return p
 	case errors.As(err, &limited):
-		p = limitedBy(limited)
-	case endsSession(err) && v != nil: // the key ended just now
-		c.leadToSignIn(w, v.r)
-		return
+		return limitedBy(limited)
 	case errors.Is(err, errSentTwice):
-		p = problem{
+		return problem{
 			Status: http.StatusConflict, Heading: "This form was sent before",
 			Message: "Nothing was done this time. Only the first response showed the secret: if you missed it, rotate the key or webhook. If the first one failed, open the form again.",
 		}
 	case isStale(err):
-		p = problem{Status: http.StatusPreconditionFailed, Heading: titles[http.StatusPreconditionFailed], Message: "Someone changed it after you opened the page, so nothing was done. Open it again, then decide."}
-	case errors.As(err, &refused):
-		p = problem{Status: refused.Status, Heading: titles[refused.Status], Message: sentence(refused.Err.Message)}
-		if p.Heading == "" {
-			p.Heading = "Something went wrong"
+		return problem{
+			Status: http.StatusPreconditionFailed, Heading: titles[http.StatusPreconditionFailed],
+			Message: "Someone changed it after you opened the page, so nothing was done. Open it again, then decide.",
 		}
-	case codeOf(err) == "" && v == nil:
-		p = problem{Status: http.StatusServiceUnavailable, Heading: "The store doesn’t respond", Message: "Your session couldn’t be checked. Try again in a moment."}
+	case errors.As(err, &refused):
+		p = problem{
+			Status: refused.Status, Heading: cmp.Or(titles[refused.Status], "Something went wrong"),
+			Message: sentence(refused.Err.Message),
+		}
+	case codeOf(err) == "" && v.signedIn == nil:
+		p = problem{
+			Status: http.StatusServiceUnavailable, Heading: titles[http.StatusServiceUnavailable],
+			Message: "Your session couldn’t be checked. Try again in a moment.",
+		}
+	default:
+		p = problem{
+			Status: http.StatusInternalServerError, Heading: "Something went wrong",
+			Message: "The console can’t show this page. The server’s log says why.",
+		}
 	}
 	if errors.As(err, new(unfinishedError)) && p.Status >= http.StatusInternalServerError {
 		p.Heading, p.Resumes = "This may not be finished", true
 	}
-	if v != nil {
-		p = v.withWayBack(p)
-	}
-	c.showProblem(w, c.frame(v, p.Heading), p)
+	return p
 }
 
 var titles = map[int]string{
@@ -164,34 +172,60 @@ var titles = map[int]string{
 	http.StatusServiceUnavailable: "The store doesn’t respond",
 }
 
-// limitedBy is for an error that says that the key has reached its limit.
+// limitedBy is for a key or an address that has reached its limit.
 func limitedBy(err *client.RateLimitError) problem {
-	return limitedProblem(codeOf(err), err.Reset, int64((err.RetryAfter+time.Second-1)/time.Second))
-}
-
-// limitedProblem is for a key or an address that has reached its limit.
-func limitedProblem(code animalstore.Code, until time.Time, seconds int64) problem {
-	p := problem{Status: http.StatusTooManyRequests, Heading: "Too many requests", Until: animalstore.At(until), Seconds: max(1, seconds)}
-	switch code {
+	seconds := int64((err.RetryAfter + time.Second - 1) / time.Second)
+	p := problem{
+		Status: http.StatusTooManyRequests, Heading: "Too many requests",
+		Message: "The limit of requests per minute is reached. Pages of the console count too.",
+		Until:   animalstore.At(err.Reset), Seconds: max(1, seconds),
+	}
+	switch codeOf(err) {
 	case animalstore.KeyBanned:
 		p.Heading = "This key is banned"
 		p.Message = "It kept sending requests after it was told to wait. Wait until the ban ends, or ask an operator to lift it."
 	case animalstore.DailyQuotaExceeded:
 		p.Message = "The limit of requests per day (UTC) is reached. Pages of the console count too."
-	default:
-		p.Message = "The limit of requests per minute is reached. Pages of the console count too."
 	}
 	return p
 }
 
+// formState is what the forms that change something have in common.
+type formState struct {
+	Once      string // makes it take effect once
+	ETag      string // of the version that it changes
+	Problem   formError
+	Conflicts []conflict
+}
+
+// refuse notes why the change of a form was refused. If someone else made a change, these
+// are the fields of the version with this ETag. It reports false if none differs: the form
+// was sent twice, or someone made the same change.
+func (f *formState) refuse(wrong formError, etag string, fields ...conflict) bool {
+	f.Problem = wrong
+	if wrong.Status != http.StatusPreconditionFailed {
+		return true
+	}
+	f.ETag = etag
+	f.Conflicts = slices.DeleteFunc(fields, func(c conflict) bool { return c.Mine == c.Theirs })
+	return len(f.Conflicts) > 0
+}
+
+// conflict is a field whose value in the form differs from the one someone else has saved.
+type conflict struct{ Field, Mine, Theirs string }
+
 // formError is why a form was refused.
 type formError struct {
 	Field   string // the name of the input; "" if it isn't about one
-	Message string
+	Message string // "" if someone else made a change
+	Status  int    // of the page that shows it; 0: there is no error
 }
 
 // At reports whether the error is about this input.
 func (e formError) At(field string) bool { return e.Message != "" && e.Field == field }
+
+// status is that of a page with the form.
+func (e formError) status() int { return cmp.Or(e.Status, http.StatusOK) }
 
 // inputOf are the inputs of the fields that the API's messages begin with.
 var inputOf = map[string]string{
@@ -212,46 +246,45 @@ func badField(field, message string) error {
 	return &fieldError{field, &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.ValidationFailed, "%s", message)}}
 }
 
-// formProblem returns why the API refused a form, if the form can be fixed.
-func formProblem(err error) (problem formError, status int, ok bool) {
+// formProblem returns why a form was refused, if it can be fixed.
+func formProblem(err error) (wrong formError, ok bool) {
+	var coded *animalstore.Error
+	if !errors.As(err, &coded) {
+		return formError{}, false
+	}
+	status, message := http.StatusBadRequest, coded.Message
 	var refused *client.Error
-	if !errors.As(err, &refused) {
-		var invalid *animalstore.Error
-		if errors.As(err, &invalid) && invalid.Code == animalstore.ValidationFailed { // it wasn't sent
-			return formErrorOf(err, invalid.Message), http.StatusBadRequest, true
-		}
-		return formError{}, 0, false
+	if errors.As(err, &refused) {
+		status = refused.Status
+	} else if coded.Code != animalstore.ValidationFailed { // otherwise it wasn't sent
+		return formError{}, false
 	}
-	switch refused.Status {
-	case http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity:
-		message := refused.Err.Message
-		if refused.Err.Code == animalstore.IdempotencyKeyReused {
-			message = "this form was already sent with other values; to send these too, send it again"
-		}
-		return formErrorOf(err, message), refused.Status, true
+	switch status {
+	case http.StatusPreconditionFailed:
+		return formError{Status: status}, true
+	case http.StatusUnprocessableEntity: // the Idempotency-Key was used
+		message = "this form was already sent with other values; to send these too, send it again"
+	case http.StatusBadRequest, http.StatusConflict:
+	default:
+		return formError{}, false
 	}
-	return formError{}, 0, false
-}
-
-// filterProblem returns what is wrong with a filter, and the status of a page. An error
-// about something else is returned as it is.
-func filterProblem(err error) (wrong formError, status int, other error) {
-	var own *fieldError
-	if !errors.As(err, &own) {
-		return formError{}, http.StatusOK, err
-	}
-	wrong, status, _ = formProblem(err)
-	return wrong, status, nil
-}
-
-func formErrorOf(err error, message string) formError {
 	first, _, _ := strings.Cut(message, " ")
-	e := formError{inputOf[first], sentence(message)}
+	wrong = formError{inputOf[first], sentence(message), status}
 	var own *fieldError
 	if errors.As(err, &own) {
-		e.Field = own.field
+		wrong.Field = own.field
 	}
-	return e
+	return wrong, true
+}
+
+// filterProblem returns what is wrong with a filter. An error about something else is
+// returned as it is.
+func filterProblem(err error) (wrong formError, other error) {
+	if !errors.As(err, new(*fieldError)) {
+		return formError{}, err
+	}
+	wrong, _ = formProblem(err)
+	return wrong, nil
 }
 
 // isStale reports whether a change was refused because someone else made one.
@@ -275,17 +308,4 @@ func sentenceCase(text string) string {
 		return string(c-'a'+'A') + text[1:]
 	}
 	return text
-}
-
-// conflict is a field whose value in the form differs from the one someone else has saved.
-type conflict struct{ Field, Mine, Theirs string }
-
-// conflicts returns the fields whose values differ.
-func conflicts(all ...conflict) (different []conflict) {
-	for _, c := range all {
-		if c.Mine != c.Theirs {
-			different = append(different, c)
-		}
-	}
-	return different
 }

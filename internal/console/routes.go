@@ -93,62 +93,70 @@ type route struct {
 }
 
 func (c *Console) addRoutes() {
-	c.mux.HandleFunc("GET /console/sign-in", c.showSignIn)
-	c.mux.HandleFunc("POST /console/sign-in", c.signIn)
-	c.mux.HandleFunc("POST /console/sign-out", c.signOut)
-	c.handle(route{"GET /console", 0, (*visit).showOverview})
-	c.handle(route{"GET /console/{$}", 0, (*visit).toOverview})
-	for _, k := range []*marking{petMarking, orderMarking} {
-		c.handle(route{"GET " + k.path + "/marked", 0, k.toList})
+	c.handle("GET /console/sign-in", (*visit).showSignIn)
+	c.handle("POST /console/sign-in", (*visit).signIn)
+	c.handle("POST /console/sign-out", (*visit).signOut)
+	signedIn := []route{
+		{"GET /console", 0, (*visit).showOverview},
+		{"GET /console/{$}", 0, (*visit).toOverview},
+		{"GET " + petMarking.path + "/marked", 0, petMarking.toList},
+		{"GET " + orderMarking.path + "/marked", 0, orderMarking.toList},
+		{"/console/", 0, (*visit).notFound},
 	}
-	c.handle(route{"/console/", 0, (*visit).notFound})
-	for _, r := range routes {
-		c.handle(r)
+	for _, r := range append(signedIn, routes...) {
+		c.handle(r.pattern, r.enter)
 	}
 }
 
-// visit is a request with a session.
-type visit struct {
-	*session
-	c   *Console
-	w   http.ResponseWriter
-	r   *http.Request
-	api *client.Client
-}
-
-func (c *Console) handle(to route) {
-	c.mux.HandleFunc(to.pattern, func(w http.ResponseWriter, r *http.Request) {
-		s, err := c.findSession(r)
-		if err != nil {
-			c.fail(w, nil, err)
-			return
-		}
-		if s == nil {
-			c.leadToSignIn(w, r)
-			return
-		}
-		v := &visit{s, c, w, r, c.newClient(r, s.secret)}
-		if tooLarge(r) {
-			v.show(problem{
-				Status: http.StatusRequestEntityTooLarge, Heading: "The form is too large",
-				Message: "A form may have at most " + size(maxForm) + ". Nothing was changed: go back in your browser and shorten what you typed.",
-			})
-			return
-		}
-		if !v.may(to.needs) {
-			// No call of the API charges this to the key.
-			if c.chargeAddress(w, r) {
-				v.show(problem{
-					Status: http.StatusForbidden, Heading: "Not allowed",
-					Message: "This needs a key with the permission " + animalstore.JoinOr(to.needs.Names()) + ". Yours has " + animalstore.JoinNames(s.key.Permissions.Names()) + ".",
-				})
-			}
-			return
-		}
-		if err := to.serve(v); err != nil {
-			c.fail(w, v, err)
+func (c *Console) handle(pattern string, serve func(*visit) error) {
+	c.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{c: c, w: w, r: r}
+		if err := serve(v); err != nil {
+			v.fail(err)
 		}
 	})
+}
+
+// visit is a request of a browser.
+type visit struct {
+	*signedIn // nil without a session
+	c         *Console
+	w         http.ResponseWriter
+	r         *http.Request
+	api       *client.Client // as the key that is signed in
+	id        int64          // the {id} of the path
+	begun     bool           // the header of the response was sent
+}
+
+// enter serves a request of someone who is signed in.
+func (to route) enter(v *visit) (err error) {
+	if v.signedIn, err = v.c.findSession(v.r); err != nil {
+		return err
+	}
+	if v.signedIn == nil {
+		return v.leadToSignIn()
+	}
+	v.api = newClient(v.transport(nil))
+	if tooLarge(v.r) {
+		return problem{
+			Status: http.StatusRequestEntityTooLarge, Heading: "The form is too large",
+			Message: "A form may have at most " + size(maxForm) + ". Nothing was changed: go back in your browser and shorten what you typed.",
+		}
+	}
+	if !v.may(to.needs) {
+		if err := v.chargeAddress(); err != nil { // no call of the API charges this to the key
+			return err
+		}
+		return problem{
+			Status: http.StatusForbidden, Heading: "Not allowed",
+			Message: "This needs a key with the permission " + animalstore.JoinOr(to.needs.Names()) +
+				". Yours has " + animalstore.JoinNames(v.key.Permissions.Names()) + ".",
+		}
+	}
+	if v.id, err = v.pathID("id"); err != nil {
+		return err
+	}
+	return to.serve(v)
 }
 
 // tooLarge reads the form of a request, and reports whether it is larger than maxForm.
@@ -163,7 +171,7 @@ func (v *visit) takeDone() string {
 	if err != nil {
 		return ""
 	}
-	v.c.setCookie(v.w, v.r, doneCookie, "", "/console", -1)
+	v.setCookie(doneCookie, "", -1)
 	return doneText(cookie.Value)
 }
 
@@ -171,10 +179,10 @@ func (v *visit) takeDone() string {
 func (v *visit) toOverview() error { return v.goTo("/console", "") }
 
 func (v *visit) notFound() error {
-	if v.c.chargeAddress(v.w, v.r) {
-		v.show(problem{Status: http.StatusNotFound, Heading: "Not found", Message: "The console has no page at this address."})
+	if err := v.chargeAddress(); err != nil {
+		return err
 	}
-	return nil
+	return problem{Status: http.StatusNotFound, Heading: titles[http.StatusNotFound], Message: "The console has no page at this address."}
 }
 
 // doneCookie names what was done for the next page to say, once.
@@ -183,7 +191,7 @@ const doneCookie = "animalstore_done"
 // say lets the next page say what was done.
 func (v *visit) say(done string) {
 	if done != "" {
-		v.c.setCookie(v.w, v.r, doneCookie, done, "/console", 60)
+		v.setCookie(doneCookie, done, 60)
 	}
 }
 
@@ -192,4 +200,16 @@ func (v *visit) goTo(path, done string) error {
 	v.say(done)
 	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
 	return nil
+}
+
+// finish leads to a page that says what was done. If the form was refused and can be fixed,
+// again shows it with what is wrong.
+func (v *visit) finish(err error, path, done string, again func(formError) error) error {
+	if wrong, ok := formProblem(err); ok {
+		return again(wrong)
+	}
+	if err != nil {
+		return err
+	}
+	return v.goTo(path, done)
 }

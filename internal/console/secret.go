@@ -27,35 +27,32 @@ type secretPage struct {
 // the form has no effect if it is sent again.
 func (v *visit) showSecret(kind string, id int64, secret newSecret) error {
 	title := fmt.Sprintf("Secret of %s %d", kind, id)
-	return v.render(http.StatusOK, "secret", secretPage{v.c.frame(v, title), secret, kind, id})
+	return v.render(http.StatusOK, "secret", secretPage{v.frame(title), secret, kind, id})
 }
 
 // rotate replaces the secret of the key or webhook in the path by calling change, and
 // shows the new one. If the form is invalid, again shows it with the error. A form that
 // is sent twice rotates once.
-func (v *visit) rotate(kind string, change func(id int64, grace time.Duration) (secret string, err error), again func(status int, wrong formError) error) error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
+func (v *visit) rotate(kind string, change func(grace time.Duration) (secret string, err error), again func(rotateForm) error) error {
 	hours, err := v.graceHours()
 	if err == nil {
 		err = v.useForm()
 	}
 	var secret string
 	if err == nil {
-		secret, err = change(id, time.Duration(hours)*time.Hour)
+		secret, err = change(time.Duration(hours) * time.Hour)
 	}
-	if message, status, ok := formProblem(err); ok {
-		return again(status, formError{"graceHours", message.Message})
-	}
-	if isStale(err) {
-		return again(http.StatusPreconditionFailed, formError{"graceHours", "Someone changed it after you opened the page, so it wasn’t rotated. Check it, then decide."})
+	if wrong, ok := formProblem(err); ok {
+		if wrong.Message == "" {
+			wrong.Message = "Someone changed it after you opened the page, so it wasn’t rotated. Check it, then decide."
+		}
+		wrong.Field = "graceHours"
+		return again(rotateForm{v.field("graceHours"), newOnce(), wrong})
 	}
 	if err != nil {
 		return err
 	}
-	return v.showSecret(kind, id, newSecret{secret, true, hours * 3600})
+	return v.showSecret(kind, v.id, newSecret{secret, true, hours * 3600})
 }
 
 // rotateForm is what the form for a new secret shows.
@@ -78,11 +75,7 @@ func (v *visit) graceHours() (int64, error) {
 
 // readTagged reads what the path names, with the ETag that guards changes of it.
 func readTagged[T any](v *visit, get func(context.Context, int64, ...client.CallOption) (T, error)) (item T, etag string, err error) {
-	id, err := v.id()
-	if err != nil {
-		return item, "", err
-	}
 	var meta client.Meta
-	item, err = get(v.r.Context(), id, client.ReadMeta(&meta))
+	item, err = get(v.r.Context(), v.id, client.ReadMeta(&meta))
 	return item, meta.ETag, err
 }

@@ -6,11 +6,12 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"animalstore"
+	"animalstore/client"
+	"animalstore/internal/inprocess"
 )
 
 const (
@@ -26,21 +27,21 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// session is what is known about a signed-in user.
-type session struct {
-	token  [32]byte // its hash
+// signedIn is a session of a browser, and the key that it acts as.
+type signedIn struct {
+	token  [32]byte // the hash of the session's token
 	secret [32]byte // the hash of the key's secret
 	key    *animalstore.Key
 }
 
 // findSession returns the session of a request, or nil. The key is checked anew each
 // time, so a session ends as soon as its key or secret does.
-func (c *Console) findSession(r *http.Request) (*session, error) {
+func (c *Console) findSession(r *http.Request) (*signedIn, error) {
 	cookie, err := r.Cookie(cookieName)
 	if err != nil || cookie.Value == "" {
 		return nil, nil
 	}
-	s := &session{token: sha256.Sum256([]byte(cookie.Value))}
+	s := &signedIn{token: sha256.Sum256([]byte(cookie.Value))}
 	var found bool
 	if s.secret, found, err = c.Sessions.FindSession(r.Context(), s.token, c.Now()); err != nil || !found {
 		return nil, err
@@ -65,10 +66,10 @@ func endsSession(err error) bool {
 }
 
 // setCookie sets a cookie for this many seconds. A negative number deletes it.
-func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, name, value, path string, maxAge int) {
-	http.SetCookie(w, &http.Cookie{
-		Name: name, Value: value, Path: path, MaxAge: maxAge,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.Server.IsHTTPS(r),
+func (v *visit) setCookie(name, value string, maxAge int) {
+	http.SetCookie(v.w, &http.Cookie{
+		Name: name, Value: value, Path: "/console", MaxAge: maxAge,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.c.Server.IsHTTPS(v.r),
 	})
 }
 
@@ -79,98 +80,79 @@ type signInPage struct {
 }
 
 // showSignIn serves GET /console/sign-in.
-func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
-	if !c.chargeAddress(w, r) {
-		return
+func (v *visit) showSignIn() error {
+	if err := v.chargeAddress(); err != nil {
+		return err
 	}
-	c.renderSignIn(w, http.StatusOK, r.URL.Query().Get("next"), "")
+	return v.renderSignIn(http.StatusOK, v.r.URL.Query().Get("next"), "")
 }
 
-func (c *Console) renderSignIn(w http.ResponseWriter, status int, next, problem string) {
-	page := signInPage{c.frame(nil, "Sign in"), safeNext(next), problem}
+func (v *visit) renderSignIn(status int, next, problem string) error {
+	page := signInPage{v.frame("Sign in"), safeNext(next), problem}
 	page.Here, page.Posted = signInPath(page.Next), status != http.StatusOK
-	c.render(w, status, "sign-in", page)
+	return v.render(status, "sign-in", page)
 }
 
 // signIn serves POST /console/sign-in. It calls the API with the key, so a wrong one
 // counts against the address, and a right one is charged.
-func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
-	key, next := strings.TrimSpace(r.PostFormValue("key")), r.PostFormValue("next")
-	call, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://console/v1/limits", nil)
+func (v *visit) signIn() error {
+	key, next := strings.TrimSpace(v.field("key")), v.field("next")
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+key)
+		v.c.Server.ServeAPI(w, r, nil)
+	}
+	_, err := newClient(&inprocess.Transport{API: http.HandlerFunc(serve), For: v.r}).GetLimits(v.r.Context())
+	switch codeOf(err) {
+	case animalstore.MissingAPIKey, animalstore.InvalidAPIKey:
+		return v.renderSignIn(http.StatusUnauthorized, next,
+			"This key isn’t valid here. Check that it is complete, not revoked or expired, and made for this "+string(v.c.Environment)+" deployment.")
+	case animalstore.KeySuspended:
+		return v.renderSignIn(http.StatusForbidden, next, "This key is suspended. Ask the person who manages your keys to resume it.")
+	case animalstore.AddressNotAllowed:
+		return v.renderSignIn(http.StatusForbidden, next,
+			"This key doesn’t work from your address. Use it in its networks, or ask the person who manages your keys to add yours.")
+	}
 	if err != nil {
-		c.fail(w, nil, err)
-		return
+		return err
 	}
-	call.Header.Set("Authorization", "Bearer "+key)
-	res, err := c.callAPI(r, nil, nil).RoundTrip(call)
-	if err != nil {
-		c.fail(w, nil, err)
-		return
-	}
-	switch status := res.StatusCode; {
-	case status == http.StatusUnauthorized:
-		c.renderSignIn(w, status, next, "This key isn’t valid here. Check that it is complete, not revoked or expired, and made for this "+string(c.Environment)+" deployment.")
-	case status == http.StatusForbidden:
-		message := "This key doesn’t work from your address. Use it in its networks, or ask the person who manages your keys to add yours."
-		if codeIn(res.Body) == animalstore.KeySuspended {
-			message = "This key is suspended. Ask the person who manages your keys to resume it."
-		}
-		c.renderSignIn(w, status, next, message)
-	case status == http.StatusTooManyRequests:
-		seconds, _ := strconv.ParseInt(res.Header.Get("Retry-After"), 10, 64) // the API sends a number
-		p := limitedProblem(codeIn(res.Body), c.Now().Add(time.Duration(seconds)*time.Second), seconds)
-		p.Back = signInPath(safeNext(next))
-		c.showProblem(w, c.frame(nil, "Too many requests"), p)
-	case status >= http.StatusInternalServerError:
-		c.showProblem(w, c.frame(nil, "Unavailable"), problem{Status: status, Heading: "The store doesn’t respond", Message: "Your key couldn’t be checked. Try again in a moment.", Back: signInPath(safeNext(next))})
-	default:
-		c.startSession(w, r, key, next)
-	}
-}
-
-func (c *Console) startSession(w http.ResponseWriter, r *http.Request, key, next string) {
 	// Always a new token, so that one planted in the browser is useless.
 	token := newToken()
-	if err := c.Sessions.CreateSession(r.Context(), sha256.Sum256([]byte(token)), key, c.Now().Add(sessionLasts)); err != nil {
-		c.fail(w, nil, err)
-		return
+	if err := v.c.Sessions.CreateSession(v.r.Context(), sha256.Sum256([]byte(token)), key, v.c.Now().Add(sessionLasts)); err != nil {
+		return err
 	}
-	if old, err := r.Cookie(cookieName); err == nil {
-		_ = c.Sessions.DeleteSession(r.Context(), sha256.Sum256([]byte(old.Value))) // it expires anyway
+	if old, err := v.r.Cookie(cookieName); err == nil {
+		_ = v.c.Sessions.DeleteSession(v.r.Context(), sha256.Sum256([]byte(old.Value))) // it expires anyway
 	}
-	c.setCookie(w, r, cookieName, token, "/console", int(sessionLasts/time.Second))
-	http.Redirect(w, r, safeNext(next), http.StatusSeeOther)
+	v.setCookie(cookieName, token, int(sessionLasts/time.Second))
+	return v.goTo(safeNext(next), "")
 }
 
 // signOut serves POST /console/sign-out. It is never charged or refused, so it writes only
 // if there is a session to end.
-func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
-	if cookie, err := r.Cookie(cookieName); err == nil {
+func (v *visit) signOut() error {
+	if cookie, err := v.r.Cookie(cookieName); err == nil {
 		token := sha256.Sum256([]byte(cookie.Value))
-		_, found, err := c.Sessions.FindSession(r.Context(), token, c.Now())
+		_, found, err := v.c.Sessions.FindSession(v.r.Context(), token, v.c.Now())
 		if err == nil && found {
-			err = c.Sessions.DeleteSession(r.Context(), token)
+			err = v.c.Sessions.DeleteSession(v.r.Context(), token)
 		}
 		if err != nil {
-			c.fail(w, nil, err) // the session still works: don't pretend otherwise
-			return
+			return err // the session still works: don't pretend otherwise
 		}
 	}
-	c.setCookie(w, r, cookieName, "", "/console", -1)
-	http.Redirect(w, r, "/console/sign-in", http.StatusSeeOther)
+	v.setCookie(cookieName, "", -1)
+	return v.goTo("/console/sign-in", "")
 }
 
 // leadToSignIn is the response to a request without a session.
-func (c *Console) leadToSignIn(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		if c.chargeAddress(w, r) {
-			http.Redirect(w, r, signInPath(r.URL.RequestURI()), http.StatusSeeOther)
-		}
-		return
+func (v *visit) leadToSignIn() error {
+	if err := v.chargeAddress(); err != nil {
+		return err
 	}
-	if c.chargeAddress(w, r) {
-		c.renderSignIn(w, http.StatusUnauthorized, formPage(r), "You are signed out, so nothing was changed. Sign in and fill in the form again.")
+	if v.r.Method == http.MethodGet || v.r.Method == http.MethodHead {
+		return v.goTo(signInPath(v.r.URL.RequestURI()), "")
 	}
+	return v.renderSignIn(http.StatusUnauthorized, formPage(v.r), "You are signed out, so nothing was changed. Sign in and fill in the form again.")
 }
 
 // signInPath is the sign-in page that leads to another page afterwards.
@@ -178,18 +160,14 @@ func signInPath(next string) string {
 	return "/console/sign-in?" + url.Values{"next": {next}}.Encode()
 }
 
-// chargeAddress charges a page without a session to the address. It reports false if it
-// has shown that the limit is reached.
-func (c *Console) chargeAddress(w http.ResponseWriter, r *http.Request) bool {
-	seconds, err := c.Server.ChargeAddress(r)
-	if err != nil {
-		p := limitedProblem(codeOf(err), c.Now().Add(time.Duration(seconds)*time.Second), seconds)
-		if r.Method == http.MethodPost {
-			p.Back = formPage(r)
-		}
-		c.showProblem(w, c.frame(nil, "Too many requests"), p)
+// chargeAddress charges a page for which no call of the API is charged to a key.
+func (v *visit) chargeAddress() error {
+	seconds, err := v.c.Server.ChargeAddress(v.r)
+	if err == nil {
+		return nil
 	}
-	return err == nil
+	wait := time.Duration(seconds) * time.Second
+	return &client.RateLimitError{Reset: v.c.Now().Add(wait), RetryAfter: wait, Err: err}
 }
 
 // safeNext returns next if it is a safe path of the console, or else /console.

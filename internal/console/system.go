@@ -26,5 +26,5 @@ func (v *visit) showSystem() error {
 	for _, m := range status.Requests {
 		p.Bars = append(p.Bars, bar{m.Minute, []int64{m.Served, m.Rejected, m.Limited, m.Failed}})
 	}
-	return v.render(http.StatusOK, "system", systemPage{v.c.frame(v, "System"), status, p})
+	return v.render(http.StatusOK, "system", systemPage{v.frame("System"), status, p})
 }

@@ -52,12 +52,8 @@ type refusedFile struct {
 // addPhotos serves POST /console/pets/{id}/photos. Each file is passed on to the API as it
 // arrives: the API decides how many pictures may be in memory.
 func (v *visit) addPhotos() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	u := upload{v: v, pet: id}
-	err = u.receive()
+	u := upload{v: v, pet: v.id}
+	err := u.receive()
 	defer v.allowPage()()
 	if err != nil {
 		return err
@@ -184,7 +180,7 @@ func (u *upload) add(part *multipart.Part) error {
 	in.ContentLength = -1
 	in.Header.Set("Content-Type", http.DetectContentType(start)) // browsers go by the file's extension
 	in.Header.Set("Idempotency-Key", u.idempotencyKey(part.FileName()))
-	res, err := u.v.c.callAPI(u.v.r, &u.v.secret, u.v.w).RoundTrip(in)
+	res, err := u.v.transport(u.v.w).RoundTrip(in)
 	u.broken = file.err != nil
 	switch {
 	case err != nil:
@@ -266,8 +262,7 @@ func (u *upload) respond() error {
 	if errors.As(u.stop, &limited) { // so is the page
 		p := limitedBy(limited)
 		p.Message = u.sent.Summary() + " " + p.Message
-		v.show(p)
-		return nil
+		return p
 	}
 	return v.showPetWith(u.status(), u.pet, u.sent)
 }

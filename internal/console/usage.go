@@ -25,5 +25,5 @@ func (v *visit) showUsage() error {
 	if err != nil {
 		return err
 	}
-	return v.render(http.StatusOK, "usage", usagePage{v.c.frame(v, "Usage"), limits, periods, over, v.c.plotUsage(usage, over)})
+	return v.render(http.StatusOK, "usage", usagePage{v.frame("Usage"), limits, periods, over, v.c.plotUsage(usage, over)})
 }

@@ -71,12 +71,13 @@ var doneTexts = map[string]string{
 	"unchanged":     "No change: that is already the case.",
 }
 
-func (c *Console) frame(v *visit, title string) frame {
+func (v *visit) frame(title string) frame {
+	c := v.c
 	f := frame{Title: title + " · Animal Store", Assets: c.Assets, Files: c.assets.prefix, Environment: c.Environment, Version: c.Version}
 	if c.Environment != animalstore.Production {
 		f.Title += " (" + string(c.Environment) + ")"
 	}
-	if v == nil {
+	if v.signedIn == nil {
 		return f
 	}
 	f.Key = v.key
@@ -112,19 +113,17 @@ func (c *Console) templates() map[string]*template.Template {
 }
 
 // render writes a page. Nothing is sent until the whole page is rendered.
-func (c *Console) render(w http.ResponseWriter, status int, name string, data any) {
+func (v *visit) render(status int, name string, data any) error {
 	var b bytes.Buffer
-	if err := c.templates()[name].ExecuteTemplate(&b, "page", data); err != nil {
+	if err := v.c.templates()[name].ExecuteTemplate(&b, "page", data); err != nil {
 		panic(fmt.Errorf("render %s: %w", name, err)) // the API turns it into a response
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
-	w.WriteHeader(status)
-	w.Write(b.Bytes())
-}
-
-func (v *visit) render(status int, name string, data any) error {
-	v.c.render(v.w, status, name, data)
+	if !v.begun {
+		v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		v.w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+		v.w.WriteHeader(status)
+	}
+	v.w.Write(b.Bytes())
 	return nil
 }
 
@@ -135,7 +134,6 @@ var functions = template.FuncMap{
 	"count":  func(n int) string { return number(int64(n)) },
 	"size":   size,
 	"span":   span,
-	"uptime": uptime,
 	"link":   withQuery,
 	"label":  categoryLabel,
 
@@ -198,11 +196,6 @@ func span(seconds int64) string {
 		return "0 seconds"
 	}
 	return strings.Join(parts[:min(2, len(parts))], " ")
-}
-
-// uptime is a length of time in its two largest units, for a large figure.
-func uptime(seconds int64) string {
-	return strings.NewReplacer(" days", "\u00a0d", " day", "\u00a0d", " hours", "\u00a0h", " hour", "\u00a0h", " minutes", "\u00a0min", " minute", "\u00a0min", " seconds", "\u00a0s", " second", "\u00a0s").Replace(span(seconds))
 }
 
 // withQuery is a path with parameters, given as names and values. Empty ones are left

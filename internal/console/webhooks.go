@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"iter"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,9 +22,7 @@ type webhooksPage struct {
 type webhookForm struct {
 	URL, Description string
 	Types            []string // patterns
-	Problem          formError
-	Once, ETag       string
-	Conflicts        []conflict
+	formState
 }
 
 // typeGroup is the choice of events about a kind of resource.
@@ -63,10 +60,10 @@ func failing(w animalstore.Webhook) bool {
 
 // listWebhooks serves GET /console/webhooks.
 func (v *visit) listWebhooks() error {
-	return v.showWebhooks(http.StatusOK, webhookForm{Types: animalstore.DefaultEventPatterns.List()})
+	return v.showWebhooks(webhookForm{Types: animalstore.DefaultEventPatterns.List()})
 }
 
-func (v *visit) showWebhooks(status int, form webhookForm) error {
+func (v *visit) showWebhooks(form webhookForm) error {
 	webhooks, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Webhook, error] {
 		return v.api.ListWebhooks(v.r.Context(), client.PageQuery{PageSize: pageSize}, options...)
 	})
@@ -74,11 +71,14 @@ func (v *visit) showWebhooks(status int, form webhookForm) error {
 		return err
 	}
 	form.Once = newOnce()
-	return v.render(status, "webhooks", webhooksPage{v.c.frame(v, "Webhooks"), webhooks, form})
+	return v.render(form.Problem.status(), "webhooks", webhooksPage{v.frame("Webhooks"), webhooks, form})
 }
 
 func (v *visit) sentWebhook() webhookForm {
-	return webhookForm{URL: strings.TrimSpace(v.field("url")), Types: v.r.PostForm["types"], Description: v.field("description"), ETag: v.field("etag")}
+	return webhookForm{
+		URL: strings.TrimSpace(v.field("url")), Types: v.r.PostForm["types"],
+		Description: v.field("description"), formState: v.sentState(),
+	}
 }
 
 // patterns are the types that were chosen, without those that another choice includes.
@@ -104,9 +104,9 @@ func (v *visit) createWebhook() error {
 	if err == nil {
 		created, err = v.api.CreateWebhook(v.r.Context(), animalstore.NewWebhook{URL: form.URL, Types: types, Description: form.Description})
 	}
-	if message, status, ok := formProblem(err); ok {
-		form.Problem = message
-		return v.showWebhooks(status, form)
+	if wrong, ok := formProblem(err); ok {
+		form.Problem = wrong
+		return v.showWebhooks(form)
 	}
 	if err != nil {
 		return err
@@ -118,31 +118,19 @@ func webhookPath(id int64) string { return "/console/webhooks/" + strconv.Format
 
 type webhookPage struct {
 	frame
-	This animalstore.Webhook
-	webhookForms
-	Deliveries page[animalstore.Delivery]
-	State      string // of the deliveries that are shown
-	States     []string
-	history    // what was changed
+	This         animalstore.Webhook
+	Form         webhookForm
+	Rotate       rotateForm
+	Since        string // of the form to send everything since a time again
+	SinceProblem formError
+	Once         string // of the other forms, with what tells them apart
+	Deliveries   page[animalstore.Delivery]
+	State        animalstore.DeliveryState // of the deliveries that are shown
+	history                                // what was changed
 }
 
-// webhookForms are what the forms of the page show.
-type webhookForms struct {
-	Form       webhookForm
-	Rotate     rotateForm
-	Since      sinceForm
-	PingOnce   string
-	FailedOnce string
-	RetryOnce  string // with the delivery's id
-}
-
-// sinceForm is the form to send everything since a time again.
-type sinceForm struct {
-	Since, Once string
-	Problem     formError
-}
-
-func (f webhookForm) only() webhookForms { return webhookForms{Form: f, Rotate: newRotateForm()} }
+// States are those of deliveries.
+func (webhookPage) States() []animalstore.DeliveryState { return animalstore.DeliveryStates }
 
 // PingTypes are the types of test events.
 func (webhookPage) PingTypes() []animalstore.EventType {
@@ -150,111 +138,91 @@ func (webhookPage) PingTypes() []animalstore.EventType {
 }
 
 // showWebhook serves GET /console/webhooks/{id}.
-func (v *visit) showWebhook() error {
+func (v *visit) showWebhook() error { return v.showWebhookWith(func(*webhookPage) {}) }
+
+// showWebhookWith shows a webhook. change puts an error next to its field.
+func (v *visit) showWebhookWith(change func(*webhookPage)) error {
+	p, err := v.readWebhook()
+	if err != nil {
+		return err
+	}
+	change(&p)
+	return v.renderWebhook(p)
+}
+
+func (v *visit) readWebhook() (p webhookPage, err error) {
 	webhook, etag, err := readTagged(v, v.api.GetWebhook)
 	if err != nil {
-		return err
+		return p, err
 	}
-	return v.showThisWebhook(http.StatusOK, webhook, formOfWebhook(webhook, etag).only())
+	form := webhookForm{URL: webhook.URL, Types: webhook.Types.List(), Description: webhook.Description, formState: formState{ETag: etag}}
+	p = webhookPage{This: webhook, Form: form, Rotate: newRotateForm(), Once: newOnce(), State: animalstore.DeliveryState(v.r.URL.Query().Get("state"))}
+	p.Deliveries, err = readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
+		return v.api.ListDeliveries(v.r.Context(), webhook.ID, client.DeliveryQuery{State: p.State, PageSize: pageSize}, options...)
+	})
+	if err == nil && v.may(eventsRead) {
+		p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("webhook", webhook.ID)})
+	}
+	return p, err
 }
 
-func formOfWebhook(w animalstore.Webhook, etag string) webhookForm {
-	return webhookForm{URL: w.URL, Types: w.Types.List(), Description: w.Description, ETag: etag}
-}
-
-func (v *visit) showThisWebhook(status int, webhook animalstore.Webhook, forms webhookForms) error {
-	state := v.r.URL.Query().Get("state")
-	deliveries, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
-		return v.api.ListDeliveries(v.r.Context(), webhook.ID, client.DeliveryQuery{State: animalstore.DeliveryState(state), PageSize: pageSize}, options...)
-	})
-	if err != nil {
-		return err
-	}
-	var past history
-	if v.may(eventsRead) {
-		if past, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("webhook", webhook.ID)}); err != nil {
-			return err
-		}
-	}
-	forms.PingOnce, forms.FailedOnce, forms.Since.Once, forms.RetryOnce = newOnce(), newOnce(), newOnce(), newOnce()
-	return v.render(status, "webhook", webhookPage{
-		v.c.frame(v, "Webhook "+strconv.FormatInt(webhook.ID, 10)), webhook, forms, deliveries, state, []string{"pending", "delivered", "failed"}, past,
-	})
+func (v *visit) renderWebhook(p webhookPage) error {
+	p.frame = v.frame("Webhook " + strconv.FormatInt(p.This.ID, 10))
+	wrong := cmp.Or(p.Form.Problem, p.Rotate.Problem, p.SinceProblem)
+	return v.render(wrong.status(), "webhook", p)
 }
 
 // changeWebhook serves POST /console/webhooks/{id}. A form with a state changes only that.
 func (v *visit) changeWebhook() error {
-	id, err := v.id()
-	if err != nil {
-		return err
+	if state := animalstore.WebhookState(v.field("state")); state != "" {
+		_, err := v.api.UpdateWebhook(v.r.Context(), v.id, animalstore.WebhookPatch{State: &state}, client.IfMatch("*")) // even if something else was changed
+		if err != nil {
+			return err
+		}
+		return v.goTo(webhookPath(v.id), "saved")
 	}
 	form := v.sentWebhook()
 	types, err := form.patterns()
-	patch := animalstore.WebhookPatch{URL: &form.URL, Types: &types, Description: &form.Description}
-	option := v.ifMatch()
-	if state := animalstore.WebhookState(v.field("state")); state != "" {
-		err, patch, option = nil, animalstore.WebhookPatch{State: &state}, client.IfMatch("*") // even if something else was changed
-	}
 	if err == nil {
-		_, err = v.api.UpdateWebhook(v.r.Context(), id, patch, option)
+		patch := animalstore.WebhookPatch{URL: &form.URL, Types: &types, Description: &form.Description}
+		_, err = v.api.UpdateWebhook(v.r.Context(), v.id, patch, v.ifMatch())
 	}
-	if err == nil {
-		return v.goTo(webhookPath(id), "saved")
-	}
-	message, status, fixable := formProblem(err)
-	if !fixable && !isStale(err) || patch.State != nil {
-		return err
-	}
-	webhook, etag, err := readTagged(v, v.api.GetWebhook)
-	if err != nil {
-		return err
-	}
-	if fixable {
-		form.Problem = message
-		return v.showThisWebhook(status, webhook, form.only())
-	}
-	theirs := formOfWebhook(webhook, etag)
-	form.Conflicts = conflicts(conflict{"URL", form.URL, theirs.URL}, conflict{"Types", string(types), string(webhook.Types)}, conflict{"Description", form.Description, theirs.Description})
-	if form.Conflicts == nil {
-		return v.goTo(webhookPath(id), "unchanged")
-	}
-	form.ETag = etag
-	return v.showThisWebhook(http.StatusPreconditionFailed, webhook, form.only())
+	return v.finish(err, webhookPath(v.id), "saved", func(wrong formError) error {
+		p, err := v.readWebhook()
+		if err != nil {
+			return err
+		}
+		theirs := p.This
+		if !form.refuse(wrong, p.Form.ETag, conflict{"URL", form.URL, theirs.URL},
+			conflict{"Types", string(types), string(theirs.Types)}, conflict{"Description", form.Description, theirs.Description}) {
+			return v.goTo(webhookPath(v.id), "unchanged")
+		}
+		p.Form = form
+		return v.renderWebhook(p)
+	})
 }
 
 // pingWebhook serves POST /console/webhooks/{id}/ping.
 func (v *visit) pingWebhook() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	return v.deliver(id, func() (done string, err error) {
-		_, err = v.api.PingWebhookAs(v.r.Context(), id, cmp.Or(animalstore.EventType(v.field("type")), animalstore.WebhookPing))
+	return v.deliver(func() (done string, err error) {
+		_, err = v.api.PingWebhookAs(v.r.Context(), v.id, cmp.Or(animalstore.EventType(v.field("type")), animalstore.WebhookPing))
 		return "pinged", err
 	})
 }
 
 // rotateWebhook serves POST /console/webhooks/{id}/rotate.
 func (v *visit) rotateWebhook() error {
-	return v.rotate("webhook", func(id int64, grace time.Duration) (string, error) {
-		webhook, err := v.api.RotateWebhook(v.r.Context(), id, grace, v.ifMatch())
+	return v.rotate("webhook", func(grace time.Duration) (string, error) {
+		webhook, err := v.api.RotateWebhook(v.r.Context(), v.id, grace, v.ifMatch())
 		return webhook.Secret, err
-	}, func(status int, wrong formError) error {
-		webhook, etag, err := readTagged(v, v.api.GetWebhook)
-		if err != nil {
-			return err
-		}
-		return v.showThisWebhook(status, webhook, webhookForms{Form: formOfWebhook(webhook, etag), Rotate: rotateForm{v.field("graceHours"), newOnce(), wrong}})
+	}, func(form rotateForm) error {
+		return v.showWebhookWith(func(p *webhookPage) { p.Rotate = form })
 	})
 }
 
 // removeWebhook serves POST /console/webhooks/{id}/remove.
 func (v *visit) removeWebhook() error {
-	id, err := v.id()
-	if err != nil {
-		return err
-	}
-	if err := v.api.DeleteWebhook(v.r.Context(), id); err != nil && codeOf(err) != animalstore.WebhookNotFound {
+	if err := v.api.DeleteWebhook(v.r.Context(), v.id); err != nil && codeOf(err) != animalstore.WebhookNotFound {
 		return err
 	}
 	return v.goTo("/console/webhooks", "removed")

@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -33,11 +34,10 @@ const (
 	// minPollInterval is the minimum time between two polls. Many writes share one
 	// poll, so following costs writers little, and nobody notices the delay.
 	minPollInterval = 10 * time.Millisecond
-	// Readers are woken in groups, with a pause in between. Waking a thousand
-	// at once would make every other request wait until all of them have sent
-	// their events.
-	groupSize  = 16
-	groupPause = time.Millisecond
+	// wakeInterval is the time between two readers that were woken, on average. A
+	// thousand that continue at once would make every other request wait until all of
+	// them have sent their events.
+	wakeInterval = time.Millisecond / 16
 	// pollTimeout bounds one poll, in case the database doesn't respond.
 	pollTimeout = 5 * time.Second
 	// keepFor is how long events stay in memory after the last reader has
@@ -68,21 +68,13 @@ type Hub struct {
 	kept         []*shared
 	keptBytes    int
 	base, newest int64
-	groups       []*group // of readers; there is at least one
+	changed      chan struct{} // closed and replaced when newest changes
 	readers      int
 	lastReader   time.Time // when the last reader was closed
 	polled       time.Time // when the last successful poll ended
 	failing      bool
 	onPoll       func() // see OnPoll
 }
-
-// group is a group of readers that are woken together.
-type group struct {
-	readers int
-	changed chan struct{} // closed and replaced when newest changes
-}
-
-func newGroup() *group { return &group{changed: make(chan struct{})} }
 
 // NewHub returns a hub, which does nothing until [Hub.Run] is called.
 func NewHub(store Store, log *slog.Logger) *Hub {
@@ -91,10 +83,9 @@ func NewHub(store Store, log *slog.Logger) *Hub {
 		store:     store,
 		log:       log,
 		wake:      make(chan struct{}, 1),
-		names:     keyNames{byID: map[int64]keyName{}},
 		base:      math.MaxInt64, // nothing is known yet
 		newest:    -1,
-		groups:    []*group{newGroup()},
+		changed:   make(chan struct{}),
 		polled:    time.Now(),
 	}
 }
@@ -158,7 +149,7 @@ func (h *Hub) poll(ctx context.Context) error {
 			h.Notify()
 		}
 		if !following || newest < have || newest-have > maxKept {
-			h.wakeReaders(h.skipTo(newest))
+			h.skipTo(newest)
 			return nil
 		}
 		if newest == have {
@@ -170,10 +161,10 @@ func (h *Hub) poll(ctx context.Context) error {
 			return err
 		}
 		if last <= have { // a bug in the store; the loop would never end
-			h.wakeReaders(h.skipTo(newest))
+			h.skipTo(newest)
 			return nil
 		}
-		h.wakeReaders(h.keep(events, last))
+		h.keep(events, last)
 		newest = max(newest, last)
 	}
 }
@@ -185,21 +176,18 @@ func (h *Hub) state() (newest int64, following bool) {
 }
 
 // skipTo drops all events up to newest from memory. Readers get the ones they
-// missed from the database. It reports whether newest changed.
-func (h *Hub) skipTo(newest int64) bool {
+// missed from the database.
+func (h *Hub) skipTo(newest int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.polled = time.Now()
-	changed := newest != h.newest
-	h.kept, h.keptBytes, h.base, h.newest = nil, 0, newest, newest
-	return changed
+	h.kept, h.keptBytes, h.base = nil, 0, newest
+	h.setNewest(newest)
 }
 
-// keep adds the events that follow newest, up to last. It reports whether newest changed.
-func (h *Hub) keep(events []animalstore.Event, last int64) bool {
+// keep adds the events that follow newest, up to last.
+func (h *Hub) keep(events []animalstore.Event, last int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.polled = time.Now()
 	h.kept = newShared(h.kept, events)
 	for i := range events {
 		h.keptBytes += len(events[i].Data)
@@ -209,56 +197,37 @@ func (h *Hub) keep(events []animalstore.Event, last int64) bool {
 		h.keptBytes -= len(h.kept[0].Data)
 		h.kept = h.kept[1:]
 	}
-	changed := last != h.newest
-	h.newest = last
-	return changed
+	h.setNewest(last)
 }
 
-// wakeReaders wakes all readers, group by group.
-func (h *Hub) wakeReaders(changed bool) {
-	for i := 0; changed && h.wakeGroup(i); i++ {
-		time.Sleep(groupPause)
+// setNewest records a poll, and wakes all readers if newest changed. The caller holds mu.
+func (h *Hub) setNewest(newest int64) {
+	h.polled = time.Now()
+	if newest != h.newest {
+		h.newest = newest
+		close(h.changed)
+		h.changed = make(chan struct{})
 	}
 }
 
-// wakeGroup wakes a group and reports whether another group follows.
-func (h *Hub) wakeGroup(i int) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if i < len(h.groups) {
-		close(h.groups[i].changed)
-		h.groups[i].changed = make(chan struct{})
-	}
-	return i+1 < len(h.groups)
-}
-
-// addReader adds a reader to a group that isn't full.
-func (h *Hub) addReader() *group {
+func (h *Hub) addReader() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.readers++
-	for _, g := range h.groups {
-		if g.readers < groupSize {
-			g.readers++
-			return g
-		}
-	}
-	g := newGroup()
-	g.readers++
-	h.groups = append(h.groups, g)
-	return g
 }
 
-// removeReader removes a reader from its group.
-func (h *Hub) removeReader(g *group) {
+func (h *Hub) removeReader() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.readers--
 	h.lastReader = time.Now()
-	g.readers--
-	for last := len(h.groups) - 1; last > 0 && h.groups[last].readers == 0; last-- {
-		h.groups = h.groups[:last]
-	}
+}
+
+// wakePause is how long a reader that was woken waits before it continues.
+func (h *Hub) wakePause() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return rand.N(time.Duration(h.readers) * wakeInterval)
 }
 
 // keptAfter returns the events in memory after a position, and the newest id. ok is
@@ -273,15 +242,15 @@ func (h *Hub) keptAfter(position int64) (kept []*shared, newest int64, ok bool) 
 	return h.kept[i:len(h.kept):len(h.kept)], h.newest, true
 }
 
-// changedAfter returns a channel that is closed when the group is woken and there may
-// be events after the position.
-func (h *Hub) changedAfter(position int64, g *group) <-chan struct{} {
+// changedAfter returns a channel that is closed when there may be events after the
+// position.
+func (h *Hub) changedAfter(position int64) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if position < h.newest {
 		return closed
 	}
-	return g.changed
+	return h.changed
 }
 
 var closed = func() chan struct{} {

@@ -6,22 +6,15 @@ import (
 	"time"
 )
 
-const (
-	// nameAge is how long the name of a key is kept in memory.
-	nameAge = 5 * time.Second // half of what readers are promised, because a read may take a while
-	// maxNames is how many names are kept before old ones are dropped.
-	maxNames = 1000
-)
+// nameAge is how long the names of keys are kept in memory: half of what readers are
+// promised, because a read may take a while.
+const nameAge = 5 * time.Second
 
 // keyNames keeps the names of keys for a short time.
 type keyNames struct {
-	mu   sync.Mutex
-	byID map[int64]keyName
-}
-
-type keyName struct {
-	text  *string // nil: there is no such key
-	until time.Time
+	mu    sync.Mutex
+	byID  map[int64]*string // nil: there is no such key
+	began time.Time         // when byID was empty
 }
 
 // messages returns messages for a reader, with the names of the keys that it may see.
@@ -50,8 +43,7 @@ func (h *Hub) messages(ctx context.Context, list []*shared, view View) ([]Messag
 
 // find sets the names of the keys whose ids wanted has.
 func (n *keyNames) find(ctx context.Context, store Store, wanted map[int64]*string) error {
-	now := time.Now()
-	missing := n.known(wanted, now)
+	missing := n.known(wanted)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -61,31 +53,25 @@ func (n *keyNames) find(ctx context.Context, store Store, wanted map[int64]*stri
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.byID) > maxNames {
-		for id, name := range n.byID {
-			if now.After(name.until) {
-				delete(n.byID, id)
-			}
-		}
-	}
 	for _, id := range missing {
-		name := keyName{until: now.Add(nameAge)}
 		if text, ok := names[id]; ok {
-			name.text = &text
+			wanted[id] = &text
 		}
-		n.byID[id], wanted[id] = name, name.text
+		n.byID[id] = wanted[id]
 	}
 	return nil
 }
 
 // known sets the names that are in memory and returns the ids of the others.
-func (n *keyNames) known(wanted map[int64]*string, now time.Time) (missing []int64) {
+func (n *keyNames) known(wanted map[int64]*string) (missing []int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if time.Since(n.began) > nameAge {
+		n.byID, n.began = map[int64]*string{}, time.Now()
+	}
 	for id := range wanted {
-		if name, ok := n.byID[id]; ok && now.Before(name.until) {
-			wanted[id] = name.text
-		} else {
+		name, ok := n.byID[id]
+		if wanted[id] = name; !ok {
 			missing = append(missing, id)
 		}
 	}

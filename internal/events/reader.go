@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"slices"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -20,18 +21,19 @@ type Filter struct {
 // use.
 type Reader struct {
 	hub      *Hub
-	group    *group
 	view     View
 	filter   Filter
 	types    []animalstore.EventType // the filter's types that the reader may see
 	empty    bool                    // no event can match
 	position int64
+	waited   bool // for events since it last read
 }
 
 // NewReader returns a reader that gets the events after a position. Call Close when
 // it is no longer used.
 func (h *Hub) NewReader(after int64, filter Filter, view View) *Reader {
-	r := &Reader{hub: h, group: h.addReader(), view: view, filter: filter, position: after}
+	h.addReader()
+	r := &Reader{hub: h, view: view, filter: filter, position: after}
 	r.types, r.empty = visibleTypes(filter.Types, view)
 	return r
 }
@@ -50,7 +52,7 @@ func visibleTypes(asked []animalstore.EventType, view View) (types []animalstore
 }
 
 // Close ends the reader.
-func (r *Reader) Close() { r.hub.removeReader(r.group) }
+func (r *Reader) Close() { r.hub.removeReader() }
 
 // Position is the id of the last event the reader has examined, whether it
 // matched or not.
@@ -60,6 +62,10 @@ func (r *Reader) Position() int64 { return r.position }
 // past them. It doesn't wait for events. more reports whether there may already
 // be others. It doesn't use the database if the events are in memory.
 func (r *Reader) Read(ctx context.Context, limit int) (messages []Message, more bool, err error) {
+	if r.waited {
+		r.waited = false
+		time.Sleep(r.hub.wakePause())
+	}
 	kept, newest, ok := r.hub.keptAfter(r.position)
 	if !ok {
 		return r.ReadStored(ctx, limit)
@@ -141,4 +147,7 @@ func (r *Reader) matches(e *animalstore.Event) bool {
 }
 
 // More returns a channel that is closed when there may be events after the position.
-func (r *Reader) More() <-chan struct{} { return r.hub.changedAfter(r.position, r.group) }
+func (r *Reader) More() <-chan struct{} {
+	r.waited = true
+	return r.hub.changedAfter(r.position)
+}

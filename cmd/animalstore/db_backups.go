@@ -118,7 +118,7 @@ func backUpToBucket(ctx context.Context, address, database string, p *terminal.P
 	if err != nil {
 		return copyError(ctx, err, unchanged)
 	}
-	staged, err := transfer.Stage(ctx, sqlite.Files{}, store, id, began, &copyProgress{line: line})
+	staged, err := transfer.Stage(ctx, sqlite.Files{}, store, "command", id, began, &copyProgress{line: line})
 	line.Show("")
 	if err != nil {
 		return copyError(ctx, err, unchanged)

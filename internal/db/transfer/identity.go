@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -76,24 +75,9 @@ func begunIn(place Place, b *db.Begun) *time.Time {
 	return &b.Remote
 }
 
-// begin stores the time of a backup. If the disk is full, the scheduler remembers it instead,
-// because a directory on another disk may still have space.
+// begin stores the time of a backup.
 func (s *Scheduler) begin(ctx context.Context, place Place, at time.Time) error {
 	var b db.Begun
 	*begunIn(place, &b) = at
-	s.mu.Lock()
-	s.begun = s.begun.Latest(b)
-	s.mu.Unlock()
-	if err := s.BeginBackup(ctx, b); !errors.Is(err, db.ErrFull) {
-		return err
-	}
-	return nil
-}
-
-// BackupID implements [Identity], with what begin remembers.
-func (s *Scheduler) BackupID(ctx context.Context) (id string, latest db.Begun, err error) {
-	id, latest, err = s.Identity.BackupID(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return id, latest.Latest(s.begun), err
+	return s.BeginBackup(ctx, b)
 }

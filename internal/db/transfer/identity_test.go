@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"animalstore/internal/db"
 )
 
 // TestIdentify: a store takes a new id if a place has a backup with its id that it didn't
@@ -132,75 +130,4 @@ func twoCopies(t *testing.T, directories bool, after time.Duration) {
 			t.Errorf("got %q, want %d of each store, %s and %s", remote.names(), all[0].Keep, first, second)
 		}
 	})
-}
-
-// TestBackupWithFullStore: a backup is made in a directory even if the store's disk is full,
-// and isn't taken for another store's.
-func TestBackupWithFullStore(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		b := testScheduler(t, Schedule{Dir: dir})
-		b.Identity.(*memoryIdentity).err = db.ErrFull
-		stop := runScheduler(b)
-		time.Sleep(61 * time.Minute)
-		stop()
-		if got, want := names(t, dir), []string{snapshotAt("20000101T000000"), snapshotAt("20000101T010000")}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-}
-
-// TestCopiedFullStore: a copied store whose disk is full starts without a new id, makes no
-// backups, and takes the id once there is space.
-func TestCopiedFullStore(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		others := snapshotAt("19991231T233000")
-		if err := os.WriteFile(filepath.Join(dir, others), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		b := testScheduler(t, Schedule{Dir: t.TempDir()})
-		b.Dir = dir
-		identity := b.Identity.(*memoryIdentity)
-		identity.err = db.ErrFull
-		if err := b.readDir(t.Context()); err != nil {
-			t.Fatalf("a server with a full disk can't start: %v", err)
-		}
-		stop := runScheduler(b)
-		time.Sleep(59 * time.Minute)
-		stop()
-		if got := names(t, dir); !slices.Equal(got, []string{others}) || b.Last().Failures == 0 {
-			t.Errorf("got %q, and %d failures, want nothing new and some", got, b.Last().Failures)
-		}
-		identity.err = nil
-		stop = runScheduler(b)
-		time.Sleep(time.Minute)
-		stop()
-		if got := names(t, dir); len(got) != 2 || identity.id == testID {
-			t.Errorf("got %q with the id %s, want another backup with a new id", got, identity.id)
-		}
-	})
-}
-
-// TestLeftovers: what killed processes staged of this store is removed, and nothing that a
-// running one or a copy of the store staged.
-func TestLeftovers(t *testing.T) {
-	dir := t.TempDir()
-	store := filepath.Join(dir, "my.db.store.db")
-	const none = 99_999_999 // is no process
-	snapshot := "my.db.store-" + testID + "-20000101T000000Z.db"
-	keep := []string{stagedPath(store, snapshot, os.Getppid()), stagedPath(store, snapshotAt("20000101T000000"), none), filepath.Join(dir, snapshot)}
-	for _, path := range append([]string{stagedPath(store, snapshot, none), stagedPath(store, snapshot, none) + partialSuffix, stagedPath(store, snapshot, os.Getpid())}, keep...) {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	removeLeftovers(store)
-	var want []string
-	for _, path := range keep {
-		want = append(want, filepath.Base(path))
-	}
-	if slices.Sort(want); !slices.Equal(names(t, dir), want) {
-		t.Errorf("got %q, want %q", names(t, dir), want)
-	}
 }

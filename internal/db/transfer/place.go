@@ -9,11 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -141,9 +138,6 @@ func Upload(ctx context.Context, to Remote, s Snapshot, file string, progress fu
 	return to.Put(ctx, s.Name, file, progress)
 }
 
-// stagedSuffix marks a backup that waits to be uploaded and is then deleted.
-const stagedSuffix = ".upload"
-
 // Staged is a snapshot in a temporary file next to the store.
 type Staged struct {
 	Snapshot
@@ -151,13 +145,14 @@ type Staged struct {
 	Checks int // how many checks it passed
 }
 
-// Stage makes a backup in a temporary file, to upload it. It first removes those that killed
-// processes left.
-func Stage(ctx context.Context, engine Files, store, id string, at time.Time, progress CopyProgress) (Staged, error) {
-	name := SnapshotName(store, id, at)
-	s, _ := ParseSnapshot(name)
-	removeLeftovers(store)
-	path := stagedPath(store, name, os.Getpid())
+// Stage makes a backup in a temporary file, to upload it. The file's name contains by, so that
+// a server and a command don't replace each other's. It replaces what a killed process left.
+func Stage(ctx context.Context, engine Files, store, by, id string, at time.Time, progress CopyProgress) (Staged, error) {
+	s, _ := ParseSnapshot(SnapshotName(store, id, at))
+	path := store + "." + by + ".upload"
+	if err := removeFile(path); err != nil {
+		return Staged{}, err
+	}
 	copied, err := Backup(ctx, engine, store, path, progress)
 	if err != nil {
 		return Staged{}, err
@@ -170,43 +165,10 @@ func Stage(ctx context.Context, engine Files, store, id string, at time.Time, pr
 	return Staged{s, path, copied.Checks}, nil
 }
 
-// stagedPath is the path of a temporary file. It contains the process, so that a server and
-// commands don't remove each other's.
-func stagedPath(store, name string, process int) string {
-	return filepath.Join(filepath.Dir(store), fmt.Sprintf("%s.%d%s", name, process, stagedSuffix))
-}
-
-// removeLeftovers removes the temporary files that this process, or one that has ended, left of
-// backups of a store's file. Those of a copy of the store have another name.
-func removeLeftovers(store string) {
-	entries, _ := os.ReadDir(filepath.Dir(store)) // the backup will fail for the same reason and report it
-	for _, e := range entries {
-		left, staged := strings.CutSuffix(strings.TrimSuffix(e.Name(), partialSuffix), stagedSuffix)
-		process := filepath.Ext(left)
-		old, ok := ParseSnapshot(strings.TrimSuffix(left, process))
-		id, err := strconv.Atoi(strings.TrimPrefix(process, "."))
-		if staged && ok && err == nil && old.Name == SnapshotName(store, old.Store, old.At) && (id == os.Getpid() || !isRunning(id)) {
-			os.Remove(filepath.Join(filepath.Dir(store), e.Name()))
-		}
-	}
-}
-
-// isRunning reports whether a process is running.
-func isRunning(process int) bool {
-	p, err := os.FindProcess(process)
-	if err != nil {
-		return false
-	}
-	defer p.Release()
-	// Windows finds only those that are running, and has no such signal.
-	return runtime.GOOS == "windows" || !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
-}
-
 // Remove deletes the temporary file.
 func (s Staged) Remove() error { return removeFile(s.Path) }
 
-// gone reports whether there is no file to upload: none was staged yet, or a command that
-// backed up the same store removed it as a leftover.
+// gone reports whether there is no file to upload: none was staged yet, or somebody removed it.
 func (s Staged) gone() bool {
 	_, err := os.Stat(s.Path)
 	return err != nil

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/db"
 )
 
 // Schedule says when and where to back up a store that is one file. Without Dir and To it
@@ -47,7 +46,6 @@ type Scheduler struct {
 	made    chan struct{} // receives when unsent was set
 
 	mu     sync.Mutex
-	begun  db.Begun           // when the last backups began
 	last   animalstore.Backup // in the directory
 	unsent Snapshot           // the newest one there; zero once it is in the remote place
 	remote animalstore.RemoteBackup
@@ -87,7 +85,7 @@ func newScheduler(c SchedulerConfig) *Scheduler {
 		return copied.Size, err
 	}
 	s.uploads.stage = func(ctx context.Context, id string, at time.Time) (Staged, error) {
-		return Stage(ctx, c.Engine, c.Store, id, at, noProgress{})
+		return Stage(ctx, c.Engine, c.Store, "server", id, at, noProgress{})
 	}
 	return s
 }
@@ -95,10 +93,6 @@ func newScheduler(c SchedulerConfig) *Scheduler {
 // readDir finds the newest backup in the directory.
 func (s *Scheduler) readDir(ctx context.Context) error {
 	_, found, err := s.identify(ctx, Directory(s.Dir))
-	if errors.Is(err, db.ErrFull) { // a new id can't be stored yet: the next backup tries again
-		s.Log.Error("this store is a copy of another one, or another is a copy of it, and its disk is full: it makes no backups until there is space", "dir", s.Dir)
-		return nil
-	}
 	if last := newest(found); last.Name != "" {
 		s.unsent, s.last = last, animalstore.Backup{At: animalstore.At(last.At), SizeBytes: last.Size}
 	}
@@ -161,12 +155,10 @@ func (s *Scheduler) runLocal(ctx context.Context) {
 			s.make(ctx, now)
 			wait = s.Every - s.Now().Sub(now)
 		}
-		timer := time.NewTimer(max(0, min(wait, backupPoll)))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(min(wait, backupPoll)):
 		}
 	}
 }

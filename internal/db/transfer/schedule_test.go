@@ -25,7 +25,6 @@ type memoryIdentity struct {
 	mu     sync.Mutex
 	id     string
 	latest db.Begun
-	err    error // of what changes it
 }
 
 func (m *memoryIdentity) BackupID(context.Context) (string, db.Begun, error) {
@@ -37,19 +36,22 @@ func (m *memoryIdentity) BackupID(context.Context) (string, db.Begun, error) {
 func (m *memoryIdentity) BeginBackup(_ context.Context, at db.Begun) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.err == nil {
-		m.latest = m.latest.Latest(at)
+	if at.Directory.After(m.latest.Directory) {
+		m.latest.Directory = at.Directory
 	}
-	return m.err
+	if at.Remote.After(m.latest.Remote) {
+		m.latest.Remote = at.Remote
+	}
+	return nil
 }
 
 func (m *memoryIdentity) RenewID(_ context.Context, old string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.id == old && m.err == nil {
+	if m.id == old {
 		m.id, m.latest = fmt.Sprintf("%012x", rand.Uint64()>>16), db.Begun{}
 	}
-	return m.id, m.err
+	return m.id, nil
 }
 
 // began makes a store remember that it began backups.

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"animalstore/internal/db"
 	"animalstore/internal/db/sqlite"
@@ -90,5 +92,21 @@ func TestSeal(t *testing.T) {
 	copy(withWAL[4096*10:], make([]byte, 4096))
 	if _, err := restore(withWAL); err == nil {
 		t.Error("damaged in WAL mode: it was restored")
+	}
+}
+
+// TestStageAfterKill: a staged backup replaces what a killed process left.
+func TestStageAfterKill(t *testing.T) {
+	url := newFile(t)
+	withStore(t, url, func(store db.DB) { oddStore(t, store) })
+	store := url[len("sqlite:"):]
+	for _, left := range []string{store + ".server.upload", store + ".server.upload.partial", store + ".command.upload"} {
+		if err := os.WriteFile(left, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	staged := must[transfer.Staged](t)(transfer.Stage(t.Context(), sqlite.Files{}, store, "server", "0a1b2c3d4e5f", time.Now(), noProgress{}))
+	if got := must[[]string](t)(filepath.Glob(store + "*.upload*")); !slices.Equal(got, []string{store + ".command.upload", staged.Path}) || staged.Size < 4096 {
+		t.Errorf("got %q and %+v, want the command's and one of the server's", got, staged)
 	}
 }

@@ -53,13 +53,11 @@ func (s *Scheduler) runUploads(ctx context.Context) {
 			failed++
 			s.uploadFailed(err, wait)
 		}
-		timer := time.NewTimer(max(0, wait))
 		select {
 		case <-ctx.Done():
 		case <-made:
-		case <-timer.C:
+		case <-time.After(wait):
 		}
-		timer.Stop()
 	}
 }
 

@@ -110,7 +110,7 @@ func stageIn(b *Scheduler, dir string) (staged *atomic.Int32) {
 		staged.Add(1)
 		s, _ := ParseSnapshot(SnapshotName("store.db", id, at))
 		s.Size = 6
-		path := filepath.Join(dir, s.Name+stagedSuffix)
+		path := filepath.Join(dir, s.Name+".upload")
 		return Staged{Snapshot: s, Path: path}, os.WriteFile(path, []byte("a copy"), 0o600)
 	}
 	return staged

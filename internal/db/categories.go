@@ -24,3 +24,10 @@ type CategoryQuery struct {
 	After *int64 // only higher ids
 	Limit int    // at least 1
 }
+
+// ScanCategory scans the id and the name of a category.
+func ScanCategory(row Row) (animalstore.Category, error) {
+	var c animalstore.Category
+	err := row.Scan(&c.ID, &c.Name)
+	return c, err
+}

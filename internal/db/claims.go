@@ -63,6 +63,23 @@ type ClaimedDelivery struct {
 	Lease     animalstore.Time // no other worker may send it before this time
 }
 
+// ScanClaimed returns a function that scans the id, webhook_id, event_id, type, event_time,
+// data, tries and retries of a delivery, and the url, the secret and, if it is still
+// valid, the previous secret of its webhook.
+func ScanClaimed(lease animalstore.Time) func(Row) (ClaimedDelivery, error) {
+	return func(row Row) (ClaimedDelivery, error) {
+		due := ClaimedDelivery{Lease: lease, Secrets: make([]string, 1)}
+		var eventType, at int64
+		var old string
+		err := row.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, (*[]byte)(&due.Data), &due.Tries, &due.Retries, &due.URL, &due.Secrets[0], &old)
+		due.Type, due.Time = DeliveryType(eventType), animalstore.AtMilli(at)
+		if old != "" {
+			due.Secrets = append(due.Secrets, old)
+		}
+		return due, err
+	}
+}
+
 // String omits the secrets and the data.
 func (d ClaimedDelivery) String() string {
 	return fmt.Sprintf("delivery %d of %s to webhook %d", d.ID, d.MessageID(), d.WebhookID)

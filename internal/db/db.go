@@ -121,6 +121,20 @@ const (
 	SQLAdmin     = "permissions & 4 <> 0" // a key that can manage keys
 )
 
+// Row is a row that an engine has read. Its columns are those that the constants next to
+// each scan function name.
+type Row interface{ Scan(dest ...any) error }
+
+// ScanValue scans a row of one column.
+func ScanValue[T any](row Row) (value T, err error) {
+	err = row.Scan(&value)
+	return value, err
+}
+
+// errDamagedRow means that this program can't have written a row as it is stored. Only the
+// request that reads it fails.
+var errDamagedRow = errors.New("a stored row is damaged")
+
 // StoredIndex returns the stored value of s. It panics if s is unknown, because callers
 // have validated it.
 func StoredIndex[S comparable](all []S, s S) int64 {

@@ -2,8 +2,8 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 
 	"animalstore"
@@ -145,35 +145,59 @@ func (f *EventFilter) Examined(limit int) int {
 	return max(limit, MaxEventsExamined)
 }
 
-// Matches reports whether an event with this stored type passes, if it is of the right
-// pet or subject.
-func (f *EventFilter) Matches(eventType int64) bool {
-	return f.Types == nil || slices.Contains(f.Types, eventType)
+// Start returns the id that a list begins after or, if it is newest first, before.
+func (q *EventQuery) Start() int64 {
+	switch q.Before {
+	case 0:
+		return q.After
+	case LatestEvents:
+		return math.MaxInt64
+	}
+	return q.Before
+}
+
+// EventPage is what an engine has read for a query.
+type EventPage struct {
+	First, Newest int64 // the range of events: Newest as of before the list was read, First as of afterwards
+	Events        []animalstore.Event
+	Last          int64 // the id of the last event that was examined
+	All           bool  // there are no others to examine
+}
+
+// Result returns the results of Events.
+func (q *EventQuery) Result(p *EventPage) (events []animalstore.Event, last int64, err error) {
+	switch {
+	case q.Before == 0 && (q.After < p.First || q.After > p.Newest), q.Before > p.Newest:
+		return nil, q.After, ErrEventsExpired
+	case q.Before == 0 && p.All:
+		return p.Events, max(p.Last, p.Newest), nil
+	case q.Before != 0 && (p.All || p.Last <= p.First+1):
+		return p.Events, 0, nil
+	}
+	return p.Events, p.Last, nil
 }
 
 // EventTypeIndex returns the stored value of a type. It panics if t is unknown.
 func EventTypeIndex(t animalstore.EventType) int64 { return StoredIndex(animalstore.EventTypes, t) }
 
-// StoredEvent is an event as stored in its row.
-type StoredEvent struct {
-	ID, Type, SubjectID, Time, KeyID int64
-	RequestID                        string
-	Data                             json.RawMessage
-}
+// EventColumns are read by [ScanEvent].
+const EventColumns = "id, type, subject_id, created_at, key_id, request_id, data"
 
-// Event returns the event of a row.
-func (s *StoredEvent) Event() animalstore.Event {
-	e := animalstore.Event{ID: s.ID, Time: animalstore.AtMilli(s.Time), Type: FromStored(animalstore.EventTypes, s.Type), Data: s.Data}
-	e.Subject = animalstore.EventSubject(e.Type.Resource(), s.SubjectID)
-	by := &Origin{s.KeyID, s.RequestID} // one piece of memory for both
-	e.Actor = by.actor()
-	if e.Actor == animalstore.ActorKey {
+// ScanEvent scans an event, and more that follows.
+func ScanEvent(row Row, more ...any) (animalstore.Event, error) {
+	var e animalstore.Event
+	var eventType, subjectID, at int64
+	by := new(Origin) // one piece of memory for both
+	err := row.Scan(append([]any{&e.ID, &eventType, &subjectID, &at, &by.KeyID, &by.RequestID, (*[]byte)(&e.Data)}, more...)...)
+	e.Time, e.Type = animalstore.AtMilli(at), FromStored(animalstore.EventTypes, eventType)
+	e.Subject = animalstore.EventSubject(e.Type.Resource(), subjectID)
+	if e.Actor = by.actor(); e.Actor == animalstore.ActorKey {
 		e.KeyID = &by.KeyID
 	}
 	if by.RequestID != "" {
 		e.RequestID = &by.RequestID
 	}
-	return e
+	return e, err
 }
 
 // actor returns whether a key, the service or the command line made a change.

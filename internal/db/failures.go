@@ -59,9 +59,17 @@ func StoredRoute(f *animalstore.Failure) (route, path string) {
 	return *f.Route, *f.Path
 }
 
-// SetRoute sets them from what is stored.
-func SetRoute(f *animalstore.Failure, route, path string) {
+// FailureColumns are read by [ScanFailure].
+const FailureColumns = "id, time, request_id, key_id, method, route, path, status, code, message, duration_ms"
+
+// ScanFailure scans a failure.
+func ScanFailure(row Row) (f animalstore.Failure, err error) {
+	var at int64
+	var route, path string
+	err = row.Scan(&f.ID, &at, &f.RequestID, &f.KeyID, &f.Method, &route, &path, &f.Status, (*string)(&f.Code), &f.Message, &f.DurationMs)
+	f.Time = animalstore.AtMilli(at)
 	if route != "" {
 		f.Route, f.Path = &route, &path
 	}
+	return f, err
 }

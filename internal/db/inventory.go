@@ -12,3 +12,9 @@ type Inventory interface {
 	// moment. Its cost is proportional to their number.
 	CountPets(ctx context.Context, categoryID *int64) (animalstore.Inventory, error)
 }
+
+// ScanInventory scans the counts of the statuses.
+func ScanInventory(row Row) (counted animalstore.Inventory, err error) {
+	err = row.Scan(&counted.Available, &counted.Pending, &counted.Sold)
+	return counted, err
+}

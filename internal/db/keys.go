@@ -70,6 +70,24 @@ type KeyQuery struct {
 	Limit  int   // at least 1
 }
 
+// KeyColumns are read by [ScanKey], followed by the end and the level of the ban, and the
+// expiry of the secret by which the key was found: 0 unless the query searches by secret.
+const KeyColumns = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, " +
+	"last_used, revoked_at, unbanned_at, suspended_at, networks"
+
+// ScanKey scans a key.
+func ScanKey(row Row) (animalstore.Key, error) {
+	var k animalstore.Key
+	var permissions, created, expires, used, revoked, unbanned, suspended, bannedUntil, secretExpires int64
+	err := row.Scan(&k.ID, &k.Name, (*string)(&k.Plan), &k.Limits.PerMinute, &k.Limits.PerDay, &permissions, (*string)(&k.Environment),
+		&created, &expires, &used, &revoked, &unbanned, &suspended, (*string)(&k.Networks), &bannedUntil, &k.Ban.Level, &secretExpires)
+	k.Permissions = animalstore.Permissions(permissions)
+	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = animalstore.AtMilli(created), animalstore.AtMilli(expires), animalstore.AtMilli(used)
+	k.RevokedAt, k.UnbannedAt, k.SuspendedAt = animalstore.AtMilli(revoked), animalstore.AtMilli(unbanned), animalstore.AtMilli(suspended)
+	k.Ban.Until, k.SecretExpiresAt = animalstore.AtMilli(bannedUntil), animalstore.AtMilli(secretExpires)
+	return k, err
+}
+
 // KeyEventData returns a key as a response would show it at that time.
 func KeyEventData(key animalstore.Key, at animalstore.Time) string {
 	return EventData(key.At(at.Time))

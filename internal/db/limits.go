@@ -85,3 +85,23 @@ func LimitFields(s *LimitState) [11]*int64 {
 		&s.BannedAt, &s.BannedUntil, &s.BanLevel,
 	}
 }
+
+// ScanLimitState scans [LimitColumns].
+func ScanLimitState(row Row) (LimitState, error) {
+	var s LimitState
+	var into []any
+	for _, field := range LimitFields(&s) {
+		into = append(into, field)
+	}
+	err := row.Scan(into...)
+	return s, err
+}
+
+// ScanUsage scans an hour of usage, and the admitted and refused requests in it.
+func ScanUsage(row Row) (animalstore.Usage, error) {
+	var u animalstore.Usage
+	var hour int64
+	err := row.Scan(&hour, &u.Admitted, &u.Refused)
+	u.Hour = animalstore.AtMilli(hour)
+	return u, err
+}

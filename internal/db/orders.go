@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"animalstore"
@@ -65,4 +66,20 @@ func NewOrder(in animalstore.NewOrder, pet *animalstore.Pet, at animalstore.Time
 	}
 	pet.Status = order.Status.PetStatus()
 	return order, nil
+}
+
+// OrderColumns are read by [ScanOrder].
+const OrderColumns = "id, pet_id, status, reference, note, created_at, updated_at"
+
+// ScanOrder scans an order.
+func ScanOrder(row Row) (animalstore.Order, error) {
+	var order animalstore.Order
+	var status, created, updated int64
+	err := row.Scan(&order.ID, &order.PetID, &status, (*string)(&order.Reference), (*string)(&order.Note), &created, &updated)
+	order.Status = FromStored(animalstore.OrderStatuses, status)
+	order.CreatedAt, order.UpdatedAt = animalstore.AtMilli(created), animalstore.AtMilli(updated)
+	if err == nil && (order.ID <= 0 || order.Status == "") {
+		err = fmt.Errorf("%w: order %d", errDamagedRow, order.ID)
+	}
+	return order, err
 }

@@ -2,6 +2,8 @@ package db
 
 import (
 	"context"
+	"fmt"
+	"unicode/utf8"
 
 	"animalstore"
 )
@@ -40,4 +42,27 @@ type PetQuery struct {
 	Status     animalstore.PetStatus
 	Before     int64 // only lower ids
 	Limit      int   // at least 1
+}
+
+// PetColumns are read by [ScanPet].
+const PetColumns = "id, category_id, status, name"
+
+// ScanPet scans a pet.
+func ScanPet(row Row) (animalstore.Pet, error) {
+	var pet animalstore.Pet
+	var status int64
+	err := row.Scan(&pet.ID, &pet.CategoryID, &status, &pet.Name)
+	pet.Status = FromStored(animalstore.PetStatuses, status)
+	if err == nil {
+		err = CheckPet(&pet)
+	}
+	return pet, err
+}
+
+// CheckPet returns an error for a pet that this program can't have stored.
+func CheckPet(p *animalstore.Pet) error {
+	if p.ID <= 0 || p.Status == "" || p.Name == "" || !utf8.ValidString(p.Name) {
+		return fmt.Errorf("%w: pet %d", errDamagedRow, p.ID)
+	}
+	return nil
 }

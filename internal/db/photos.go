@@ -122,3 +122,24 @@ func CheckPhotosTotal(total, limit int64) error {
 	}
 	return animalstore.Errorf(animalstore.StorageFull, "no space left for photos: remove some, or ask the operator to raise the limit")
 }
+
+// PhotoColumns are read by [ScanPhoto].
+const PhotoColumns = "id, pet_id, content_type, width, height, bytes, created_at"
+
+// ScanPhoto scans a photo.
+func ScanPhoto(row Row) (animalstore.Photo, error) {
+	var photo animalstore.Photo
+	var created int64
+	err := row.Scan(&photo.ID, &photo.PetID, &photo.ContentType, &photo.Width, &photo.Height, &photo.Bytes, &created)
+	photo.CreatedAt = animalstore.AtMilli(created)
+	return photo, err
+}
+
+// ScanImage scans the type, the size and the time of an image.
+func ScanImage(row Row) (Image, error) {
+	var image Image
+	var created int64
+	err := row.Scan(&image.ContentType, &image.Bytes, &created)
+	image.CreatedAt = animalstore.AtMilli(created)
+	return image, err
+}

@@ -40,17 +40,17 @@ func RetryAll(ctx context.Context, d Webhooks, q RetryQuery, at animalstore.Time
 	}
 }
 
-// Select returns which of MaxRetried rows, newest first, are retried, and the id to
+// Select returns which of MaxRetried deliveries, newest first, are retried, and the id to
 // continue before, or 0 if there are no more.
-func (q *RetryQuery) Select(rows []StoredDelivery) (ids []int64, next int64) {
-	for _, row := range rows {
-		if row.CreatedAt >= q.Since.Milli() {
-			ids = append(ids, row.ID)
+func (q *RetryQuery) Select(examined []animalstore.Delivery) (ids []int64, next int64) {
+	for _, d := range examined {
+		if d.CreatedAt.Milli() >= q.Since.Milli() {
+			ids = append(ids, d.ID)
 		}
 	}
-	if len(rows) == MaxRetried {
-		last := rows[len(rows)-1]
-		if last.CreatedAt >= q.Since.Milli()-createdOrder.Milliseconds() {
+	if len(examined) == MaxRetried {
+		last := examined[len(examined)-1]
+		if last.CreatedAt.Milli() >= q.Since.Milli()-createdOrder.Milliseconds() {
 			next = last.ID
 		}
 	}

@@ -14,6 +14,19 @@ type Session struct {
 	ExpiresAt animalstore.Time
 }
 
+// ScanSession scans the secret and the expiry of the session with this hash.
+func ScanSession(hash [32]byte) func(Row) (Session, error) {
+	return func(row Row) (Session, error) {
+		s := Session{Hash: hash}
+		var secret []byte
+		var expires int64
+		err := row.Scan(&secret, &expires)
+		copy(s.Secret[:], secret)
+		s.ExpiresAt = animalstore.AtMilli(expires)
+		return s, err
+	}
+}
+
 // Sessions stores the sessions of the console, so that all servers of a database share
 // them.
 type Sessions interface {

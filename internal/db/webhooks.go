@@ -147,36 +147,53 @@ func DeliveryTypeIndex(t animalstore.EventType) int64 {
 	return EventTypeIndex(t)
 }
 
-// StoredDelivery is a delivery as stored in its row.
-type StoredDelivery struct {
-	ID, EventID, Type, State, DueAt, CreatedAt int64
-	Attempts                                   string
+// WebhookColumns are read by [ScanWebhook].
+const WebhookColumns = "id, url, types, description, state, disabled_reason, created_at, delivered_at, failed_at"
 
-	EventTime int64 // this and Data are only read for WithBody
-	Data      string
+// ScanWebhook scans a webhook.
+func ScanWebhook(row Row) (animalstore.Webhook, error) {
+	var w animalstore.Webhook
+	var state, created, delivered, failed int64
+	err := row.Scan(&w.ID, &w.URL, (*string)(&w.Types), &w.Description, &state, (*string)(&w.DisabledReason), &created, &delivered, &failed)
+	w.State = FromStored(animalstore.WebhookStates, state)
+	w.CreatedAt, w.LastDeliveredAt, w.LastFailedAt = animalstore.AtMilli(created), animalstore.AtMilli(delivered), animalstore.AtMilli(failed)
+	return w, err
 }
 
-// WithBody returns the delivery of a row with the body it sends.
-func (s *StoredDelivery) WithBody() (animalstore.DeliveryWithBody, error) {
-	d, err := s.Delivery()
-	sent := ClaimedDelivery{Type: d.Type, Time: animalstore.AtMilli(s.EventTime), Data: json.RawMessage(s.Data)}
+// DeliveryColumns are read by [ScanDelivery].
+const DeliveryColumns = "id, event_id, type, state, due_at, created_at, attempts"
+
+// ScanDelivery scans a delivery.
+func ScanDelivery(row Row) (animalstore.Delivery, error) { return scanDelivery(row) }
+
+// ScanDeliveryWithBody scans the columns of a delivery, followed by event_time and data.
+func ScanDeliveryWithBody(row Row) (animalstore.DeliveryWithBody, error) {
+	var at int64
+	var sent ClaimedDelivery
+	d, err := scanDelivery(row, &at, (*[]byte)(&sent.Data))
+	sent.Type, sent.Time = d.Type, animalstore.AtMilli(at)
 	return animalstore.DeliveryWithBody{Delivery: d, Body: sent.Body()}, err
 }
 
-// Delivery returns the delivery of a row.
-func (s *StoredDelivery) Delivery() (animalstore.Delivery, error) {
-	d := animalstore.Delivery{ID: s.ID, Type: DeliveryType(s.Type), CreatedAt: animalstore.AtMilli(s.CreatedAt)}
-	if d.State = FromStored(animalstore.DeliveryStates, s.State); d.State == "" {
-		return d, fmt.Errorf("delivery %d has the unknown state %d", s.ID, s.State)
+func scanDelivery(row Row, more ...any) (animalstore.Delivery, error) {
+	var d animalstore.Delivery
+	var eventID, eventType, state, due, created int64
+	var attempts string
+	if err := row.Scan(append([]any{&d.ID, &eventID, &eventType, &state, &due, &created, &attempts}, more...)...); err != nil {
+		return d, err
 	}
-	if s.EventID != 0 {
-		d.EventID = &s.EventID
+	d.Type, d.CreatedAt = DeliveryType(eventType), animalstore.AtMilli(created)
+	if d.State = FromStored(animalstore.DeliveryStates, state); d.State == "" {
+		return d, fmt.Errorf("%w: delivery %d", errDamagedRow, d.ID)
+	}
+	if eventID != 0 {
+		d.EventID = &eventID
 	}
 	if d.State == animalstore.DeliveryPending {
-		d.NextAttemptAt = animalstore.AtMilli(s.DueAt)
+		d.NextAttemptAt = animalstore.AtMilli(due)
 	}
 	var err error
-	d.Attempts, err = ParseAttempts(s.Attempts)
+	d.Attempts, err = ParseAttempts(attempts)
 	return d, err
 }
 
@@ -258,21 +275,23 @@ type Receiver struct {
 	From, To int64   // receives ids after From, up to To unless To is 0
 }
 
-// NewReceiver returns the receiver of a webhook's stored values.
-func NewReceiver(id int64, patterns string, from, to int64) Receiver {
-	r := Receiver{ID: id, From: from, To: to}
-	for _, t := range animalstore.EventPatterns(patterns).Types() {
-		r.Types = append(r.Types, EventTypeIndex(t))
+// ScanReceiver returns a function that scans the id, types, from_event and to_event of a
+// webhook, the position and the newest event.
+func ScanReceiver(position, newest *int64) func(Row) (Receiver, error) {
+	return func(row Row) (Receiver, error) {
+		var r Receiver
+		var patterns string
+		err := row.Scan(&r.ID, &patterns, &r.From, &r.To, position, newest)
+		for _, t := range animalstore.EventPatterns(patterns).Types() {
+			r.Types = append(r.Types, EventTypeIndex(t))
+		}
+		return r, err
 	}
-	return r
 }
 
 // DispatchRange returns the ids that a transaction dispatches, the first exclusive,
 // given the position and the newest event. It skips events that no receiver gets.
 func DispatchRange(receivers []Receiver, position, newest int64, max int) (first, last int64) {
-	if len(receivers) == 0 {
-		return position, position
-	}
 	first = newest
 	for _, r := range receivers {
 		first = min(first, r.From)

@@ -97,7 +97,7 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 		if err != nil {
 			return err
 		}
-		err = copyAll(ctx, tx, "orders", strings.Split(orderColumns, ", "), rows.Orders, func(o *animalstore.Order) []any {
+		err = copyAll(ctx, tx, "orders", strings.Split(db.OrderColumns, ", "), rows.Orders, func(o *animalstore.Order) []any {
 			lastOrder = max(lastOrder, o.ID)
 			return []any{o.ID, o.PetID, db.StoredIndex(animalstore.OrderStatuses, o.Status), string(o.Reference), string(o.Note), o.CreatedAt.Milli(), o.UpdatedAt.Milli()}
 		})

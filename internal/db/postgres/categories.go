@@ -14,13 +14,7 @@ const selectCategory = "SELECT id, name FROM categories WHERE id = $1"
 
 // Category implements [db.DB].
 func (d *DB) Category(ctx context.Context, id int64) (animalstore.Category, error) {
-	return readOne(ctx, d, "select category", scanCategory, selectCategory, id)
-}
-
-func scanCategory(row pgx.Row) (animalstore.Category, error) {
-	var c animalstore.Category
-	err := row.Scan(&c.ID, &c.Name)
-	return c, err
+	return readOne(ctx, d, "select category", db.ScanCategory, selectCategory, id)
 }
 
 // Categories implements [db.DB].
@@ -30,7 +24,7 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.
 	if q.After != nil {
 		query, from = "SELECT id, name FROM categories WHERE id > $1 ORDER BY id LIMIT $2", *q.After
 	}
-	return listPage(ctx, d, "select categories", q.Limit, scanCategory, query, from, q.Limit)
+	return listPage(ctx, d, "select categories", q.Limit, db.ScanCategory, query, from, q.Limit)
 }
 
 // PutCategory implements [db.DB]. If several callers create a category at once, one
@@ -43,7 +37,7 @@ func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, che
 		if created {
 			return check(nil)
 		}
-		before, err := lockOne(ctx, tx, "lock category", scanCategory, selectCategory, category.ID)
+		before, err := lockOne(ctx, tx, "lock category", db.ScanCategory, selectCategory, category.ID)
 		if err != nil {
 			return err
 		}

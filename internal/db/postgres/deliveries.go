@@ -2,9 +2,7 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"animalstore"
@@ -13,52 +11,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const deliveryColumns = "id, event_id, type, state, due_at, created_at, attempts"
+const selectDelivery = "SELECT " + db.DeliveryColumns + " FROM deliveries WHERE id = $1 AND webhook_id = $2"
 
-const selectDelivery = "SELECT " + deliveryColumns + " FROM deliveries WHERE id = $1 AND webhook_id = $2"
-
-// $1 is the upper bound of ids, $2 the limit, $3 the webhook and $4 the state.
-var (
-	listDeliveries, listDeliveriesByState = listsOfDeliveries(deliveryColumns)
-	listTimes, listTimesByState           = listsOfDeliveries("id, state, due_at, created_at")
-)
-
-func listsOfDeliveries(columns string) (all, byState string) {
-	query := "SELECT " + columns + ` FROM deliveries
-		WHERE (webhook_id, state, id) < ($3, %[1]s, $1) AND (webhook_id, state) >= ($3, %[1]s)
-		ORDER BY webhook_id DESC, state DESC, id DESC LIMIT $2`
-	return mergeStatuses(db.StoredIndexes(animalstore.DeliveryStates), fmt.Sprintf(query, "%[1]d"), newestFirst), fmt.Sprintf(query, "$4")
-}
-
-// scanTimes scans what decides whether a delivery is retried.
-func scanTimes(row pgx.Row) (s db.StoredDelivery, err error) {
-	return s, row.Scan(&s.ID, &s.State, &s.DueAt, &s.CreatedAt)
-}
-
-func scanDelivery(row pgx.Row) (animalstore.Delivery, error) {
-	var s db.StoredDelivery
-	if err := row.Scan(&s.ID, &s.EventID, &s.Type, &s.State, &s.DueAt, &s.CreatedAt, &s.Attempts); err != nil {
-		return animalstore.Delivery{}, err
-	}
-	return s.Delivery()
-}
-
-func scanDeliveryWithBody(row pgx.Row) (animalstore.DeliveryWithBody, error) {
-	var s db.StoredDelivery
-	if err := row.Scan(&s.ID, &s.EventID, &s.Type, &s.State, &s.DueAt, &s.CreatedAt, &s.Attempts, &s.EventTime, &s.Data); err != nil {
-		return animalstore.DeliveryWithBody{}, err
-	}
-	return s.WithBody()
-}
+// $1 is the upper bound of ids, $2 the limit, $3 the webhook and $4 the states.
+const listDeliveries = "SELECT delivery.* FROM unnest($4::smallint[]) AS one (state) CROSS JOIN LATERAL (SELECT " + db.DeliveryColumns + ` FROM deliveries
+		WHERE (webhook_id, state, id) < ($3, one.state, $1) AND (webhook_id, state) >= ($3, one.state)
+		ORDER BY webhook_id DESC, state DESC, id DESC LIMIT $2) AS delivery
+	ORDER BY id DESC LIMIT $2`
 
 // Delivery implements [db.DB].
-func (d *DB) Delivery(ctx context.Context, webhookID, id int64) (delivery animalstore.DeliveryWithBody, err error) {
-	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
-		delivery, err = selectOne(ctx, c, "select delivery", scanDeliveryWithBody,
-			"SELECT "+deliveryColumns+", event_time, data FROM deliveries WHERE id = $1 AND webhook_id = $2", id, webhookID)
-		return err
-	})
-	return delivery, err
+func (d *DB) Delivery(ctx context.Context, webhookID, id int64) (animalstore.DeliveryWithBody, error) {
+	return readOne(ctx, d, "select delivery", db.ScanDeliveryWithBody,
+		"SELECT "+db.DeliveryColumns+", event_time, data FROM deliveries WHERE id = $1 AND webhook_id = $2", id, webhookID)
 }
 
 // Deliveries implements [db.DB].
@@ -66,21 +30,21 @@ func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.
 	if _, err := d.Webhook(ctx, q.WebhookID); err != nil {
 		return nil, err
 	}
-	query, args := listDeliveries, []any{db.UpperBound(q.Before), q.Limit, q.WebhookID}
+	states := db.StoredIndexes(animalstore.DeliveryStates)
 	if q.State != "" {
-		query, args = listDeliveriesByState, append(args, db.StoredIndex(animalstore.DeliveryStates, q.State))
+		states = []int64{db.StoredIndex(animalstore.DeliveryStates, q.State)}
 	}
-	return list(ctx, d, "select deliveries", scanDelivery, query, args...)
+	return list(ctx, d, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(q.Before), q.Limit, q.WebhookID, states)
 }
 
 // PingWebhook implements [db.DB].
 func (d *DB) PingWebhook(ctx context.Context, id int64, eventType animalstore.EventType, at animalstore.Time) (delivery animalstore.Delivery, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := lockOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook, id); err != nil {
+		if _, err := lockOne(ctx, tx, "lock webhook", db.ScanWebhook, selectWebhook, id); err != nil {
 			return err
 		}
-		delivery, err = scanDelivery(tx.QueryRow(ctx, `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
-			VALUES ($1, 0, $2, $3, $4, `+db.SQLDeliveryPending+`, 0, '[]', $3, 0, $3) RETURNING `+deliveryColumns, id, db.DeliveryTypeIndex(eventType), at.Milli(), db.PingData(eventType, at)))
+		delivery, err = db.ScanDelivery(tx.QueryRow(ctx, `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
+			VALUES ($1, 0, $2, $3, $4, `+db.SQLDeliveryPending+`, 0, '[]', $3, 0, $3) RETURNING `+db.DeliveryColumns, id, db.DeliveryTypeIndex(eventType), at.Milli(), db.PingData(eventType, at)))
 		return failed("insert ping", err)
 	})
 	return delivery, err
@@ -89,10 +53,10 @@ func (d *DB) PingWebhook(ctx context.Context, id int64, eventType animalstore.Ev
 // RetryDelivery implements [db.DB].
 func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalstore.Time) (delivery animalstore.Delivery, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		if _, err = lockOne(ctx, tx, "lock delivery", scanDelivery, selectDelivery, id, webhookID); err != nil {
+		if _, err = lockOne(ctx, tx, "lock delivery", db.ScanDelivery, selectDelivery, id, webhookID); err != nil {
 			return err
 		}
-		delivery, err = scanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, retries = retries + 1, due_at = $2 WHERE id = $1 RETURNING "+deliveryColumns, id, at.Milli()))
+		delivery, err = db.ScanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, retries = retries + 1, due_at = $2 WHERE id = $1 RETURNING "+db.DeliveryColumns, id, at.Milli()))
 		return failed("retry delivery", err)
 	})
 	return delivery, err
@@ -106,15 +70,8 @@ const retryDeliveries = `WITH chosen AS (SELECT id FROM deliveries WHERE id = AN
 
 // RetryDeliveries implements [db.DB].
 func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
-	if _, err := d.Webhook(ctx, q.WebhookID); err != nil {
-		return 0, 0, err
-	}
-	query, args := listTimes, []any{db.UpperBound(q.Before), db.MaxRetried, q.WebhookID}
-	if q.State != "" {
-		query, args = listTimesByState, append(args, q.StoredState())
-	}
-	rows, err := list(ctx, d, "select deliveries", scanTimes, query, args...)
-	ids, next := q.Select(rows)
+	examined, err := d.Deliveries(ctx, db.DeliveryQuery{WebhookID: q.WebhookID, State: q.State, Before: q.Before, Limit: db.MaxRetried})
+	ids, next := q.Select(examined)
 	if err != nil || len(ids) == 0 {
 		return 0, next, err
 	}
@@ -137,12 +94,7 @@ const selectReceivers = `SELECT w.id, w.types, w.from_event, w.to_event, at.posi
 
 // receivers returns the webhooks that may get events after the position.
 func receivers(ctx context.Context, q querier) (all []db.Receiver, position, newest int64, err error) {
-	all, err = selectAll(ctx, q, "select webhooks", func(row pgx.Row) (db.Receiver, error) {
-		var id, from, to int64
-		var types string
-		err := row.Scan(&id, &types, &from, &to, &position, &newest)
-		return db.NewReceiver(id, types, from, to), err
-	}, selectReceivers)
+	all, err = selectAll(ctx, q, "select webhooks", db.ScanReceiver(&position, &newest), selectReceivers)
 	return all, position, newest, err
 }
 
@@ -230,14 +182,14 @@ const (
 // claimFor claims deliveries of a webhook until db.MaxInFlight are claimed. It
 // claims none if another session has locked the webhook.
 func claimFor(ctx context.Context, tx pgx.Tx, webhookID int64, now, lease animalstore.Time) ([]db.ClaimedDelivery, error) {
-	webhook, err := selectOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook+" FOR NO KEY UPDATE SKIP LOCKED", webhookID)
+	webhook, err := selectOne(ctx, tx, "lock webhook", db.ScanWebhook, selectWebhook+" FOR NO KEY UPDATE SKIP LOCKED", webhookID)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	claimed, err := selectOne(ctx, tx, "count claims", scanValue[int],
+	claimed, err := selectOne(ctx, tx, "count claims", db.ScanValue[int],
 		"SELECT count(*) FROM deliveries WHERE webhook_id = $1 AND leased_until <> 0 AND leased_until > $2", webhookID, now.Milli())
 	if err != nil || claimed >= db.MaxInFlight {
 		return nil, err
@@ -246,22 +198,7 @@ func claimFor(ctx context.Context, tx pgx.Tx, webhookID int64, now, lease animal
 	if webhook.State != animalstore.WebhookActive {
 		query = claimPings
 	}
-	return selectAll(ctx, tx, "claim deliveries", scanClaimed(lease), query, webhookID, now.Milli(), db.MaxInFlight-claimed, lease.Milli())
-}
-
-// scanClaimed returns a function that scans a row of a claim.
-func scanClaimed(lease animalstore.Time) func(pgx.Row) (db.ClaimedDelivery, error) {
-	return func(row pgx.Row) (db.ClaimedDelivery, error) {
-		due := db.ClaimedDelivery{Lease: lease, Secrets: make([]string, 1)}
-		var eventType, at int64
-		var data, old string
-		err := row.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, &data, &due.Tries, &due.Retries, &due.URL, &due.Secrets[0], &old)
-		due.Type, due.Time, due.Data = db.DeliveryType(eventType), animalstore.AtMilli(at), json.RawMessage(data)
-		if old != "" {
-			due.Secrets = append(due.Secrets, old)
-		}
-		return due, err
-	}
+	return selectAll(ctx, tx, "claim deliveries", db.ScanClaimed(lease), query, webhookID, now.Milli(), db.MaxInFlight-claimed, lease.Milli())
 }
 
 // webhooksWithDue finds the webhooks that have a delivery that is due.
@@ -299,7 +236,7 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work db.Web
 // ClaimDeliveries implements [db.DB]. It locks each webhook in a separate transaction, so
 // that two sessions together don't claim more than MaxInFlight.
 func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (claimed []db.ClaimedDelivery, err error) {
-	ids, err := list(ctx, d, "look for due deliveries", scanValue[int64], webhooksWithDue, now.Milli(), db.MaxInFlight)
+	ids, err := list(ctx, d, "look for due deliveries", db.ScanValue[int64], webhooksWithDue, now.Milli(), db.MaxInFlight)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"animalstore"
@@ -12,8 +11,8 @@ import (
 )
 
 const (
-	eventColumns = "type, subject_id, pet_id, created_at, key_id, request_id, data"
-	insertEvents = "INSERT INTO event_queue (" + eventColumns + ") "
+	eventFields  = "type, subject_id, pet_id, created_at, key_id, request_id, data"
+	insertEvents = "INSERT INTO event_queue (" + eventFields + ") "
 	insertEvent  = insertEvents + "VALUES ($1, $2, $3, $4, $5, $6, $7)"
 )
 
@@ -42,9 +41,9 @@ const eventsWaiting = "SELECT EXISTS (SELECT FROM event_queue), coalesce((SELECT
 // of one resource wait for each other before they are queued, so they are in order there.
 const publishEvents = `WITH taken AS (
 		DELETE FROM event_queue WHERE seq = ANY (ARRAY(SELECT seq FROM event_queue ORDER BY seq LIMIT $1))
-		RETURNING seq, ` + eventColumns + `),
-	numbered AS (INSERT INTO events (id, ` + eventColumns + `)
-		SELECT (SELECT coalesce(max(id), 0) FROM events) + row_number() OVER (ORDER BY seq), ` + eventColumns + ` FROM taken
+		RETURNING seq, ` + eventFields + `),
+	numbered AS (INSERT INTO events (id, ` + eventFields + `)
+		SELECT (SELECT coalesce(max(id), 0) FROM events) + row_number() OVER (ORDER BY seq), ` + eventFields + ` FROM taken
 		RETURNING id)
 	SELECT coalesce(max(id), (SELECT coalesce(max(id), 0) FROM events)) FROM numbered`
 
@@ -116,129 +115,105 @@ func publishAll(ctx context.Context, c *pgx.Conn) error {
 	}
 }
 
+// Parameters: $1 is the id that the list begins after or before, $2 the limit, $3 how many
+// events to examine, $4 the types and $5 the id of the pet or subject. They return the first
+// that are listed, and the last one that was examined. Like the lists of pets, each orders by
+// all columns of its index.
 const (
-	eventRange = "SELECT coalesce((SELECT min(id) FROM events), 1) - 1 AS first, coalesce((SELECT max(id) FROM events), 0) AS newest"
-	eventList  = "SELECT id, " + eventColumns + " FROM events"
+	listEvents = "SELECT " + db.EventColumns + `, place, listed FROM (
+			SELECT *, row_number() OVER () AS place, $4::smallint[] IS NULL OR type = ANY ($4) AS listed FROM (
+				SELECT * FROM events WHERE id > $1 ORDER BY id LIMIT $3) AS next) AS examined
+		WHERE listed OR place = $3 ORDER BY place LIMIT $2`
+	listEventsOfPet = "SELECT " + db.EventColumns + `, place, listed FROM (
+			SELECT *, row_number() OVER () AS place, type = ANY ($4::smallint[]) AS listed FROM (
+				SELECT * FROM events WHERE (pet_id, id) > ($5, $1) AND pet_id <= $5 AND pet_id <> 0
+				ORDER BY pet_id, id LIMIT $3) AS next) AS examined
+		WHERE listed OR place = $3 ORDER BY place LIMIT $2`
+	listEventsOfSubject = "SELECT " + db.EventColumns + `, place, listed FROM (
+			SELECT *, row_number() OVER () AS place, type = ANY ($4::smallint[]) AS listed FROM (
+				SELECT * FROM events WHERE (subject_id, id) > ($5, $1) AND subject_id <= $5 AND type > 2
+				ORDER BY subject_id, id LIMIT $3) AS next) AS examined
+		WHERE listed OR place = $3 ORDER BY place LIMIT $2`
 
-	// Parameters: $1 is the lower bound of ids, $2 the limit, $3 how many events to
-	// examine, $4 the types, $5 the id of the pet or subject. One statement sees one state, in which
-	// the range and the rows belong together.
-	listEvents = "SELECT first, newest, 0::bigint, 0::bigint, id, " + eventColumns + " FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (" +
-		eventList + " WHERE id > $1 ORDER BY id LIMIT $2) AS event ON true"
-	listEventsByType = "WITH examined AS MATERIALIZED (" + eventList + " WHERE id > $1 ORDER BY id LIMIT $3)" + fromExamined
-	// These order by both columns of their index, like the lists of pets.
-	listEventsByPet = "WITH examined AS MATERIALIZED (" + eventList +
-		" WHERE (pet_id, id) > ($5, $1) AND pet_id <= $5 AND pet_id <> 0 ORDER BY pet_id, id LIMIT $3)" + fromExamined
-	listEventsBySubject = "WITH examined AS MATERIALIZED (" + eventList +
-		" WHERE (subject_id, id) > ($5, $1) AND subject_id <= $5 AND " + db.SQLOtherSubject + " ORDER BY subject_id, id LIMIT $3)" + fromExamined
-
-	eventsBefore = "SELECT first, newest, 0::bigint, 0::bigint, id, " + eventColumns + " FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (" +
-		eventList + " WHERE id < $1 ORDER BY id DESC LIMIT $2) AS event ON true"
-	typeEventsBefore = "WITH examined AS MATERIALIZED (" + eventList + " WHERE id < $1 ORDER BY id DESC LIMIT $3)" + fromExaminedBefore
-	petEventsBefore  = "WITH examined AS MATERIALIZED (" + eventList +
-		" WHERE (pet_id, id) < ($5, $1) AND pet_id >= $5 AND pet_id <> 0 ORDER BY pet_id DESC, id DESC LIMIT $3)" + fromExaminedBefore
-	subjectEventsBefore = "WITH examined AS MATERIALIZED (" + eventList +
-		" WHERE (subject_id, id) < ($5, $1) AND subject_id >= $5 AND " + db.SQLOtherSubject + " ORDER BY subject_id DESC, id DESC LIMIT $3)" + fromExaminedBefore
-
-	fromExamined = " SELECT first, newest, (SELECT count(*) FROM examined), coalesce((SELECT max(id) FROM examined), 0), id, " + eventColumns +
-		" FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (SELECT * FROM examined WHERE type = ANY ($4) ORDER BY id LIMIT $2) AS event ON true"
-	fromExaminedBefore = " SELECT first, newest, (SELECT count(*) FROM examined), coalesce((SELECT min(id) FROM examined), 0), id, " + eventColumns +
-		" FROM (" + eventRange + ") AS range LEFT JOIN LATERAL (SELECT * FROM examined WHERE type = ANY ($4) ORDER BY id DESC LIMIT $2) AS event ON true"
+	listEventsBefore = "SELECT " + db.EventColumns + `, place, listed FROM (
+			SELECT *, row_number() OVER () AS place, $4::smallint[] IS NULL OR type = ANY ($4) AS listed FROM (
+				SELECT * FROM events WHERE id < $1 ORDER BY id DESC LIMIT $3) AS next) AS examined
+		WHERE listed OR place = $3 ORDER BY place LIMIT $2`
+	listEventsOfPetBefore = "SELECT " + db.EventColumns + `, place, listed FROM (
+			SELECT *, row_number() OVER () AS place, type = ANY ($4::smallint[]) AS listed FROM (
+				SELECT * FROM events WHERE (pet_id, id) < ($5, $1) AND pet_id >= $5 AND pet_id <> 0
+				ORDER BY pet_id DESC, id DESC LIMIT $3) AS next) AS examined
+		WHERE listed OR place = $3 ORDER BY place LIMIT $2`
+	listEventsOfSubjectBefore = "SELECT " + db.EventColumns + `, place, listed FROM (
+			SELECT *, row_number() OVER () AS place, type = ANY ($4::smallint[]) AS listed FROM (
+				SELECT * FROM events WHERE (subject_id, id) < ($5, $1) AND subject_id >= $5 AND type > 2
+				ORDER BY subject_id DESC, id DESC LIMIT $3) AS next) AS examined
+		WHERE listed OR place = $3 ORDER BY place LIMIT $2`
 )
 
-func eventListQuery(q db.EventQuery, filter *db.EventFilter) (query string, args []any) {
-	all, byType, byPet, bySubject := listEvents, listEventsByType, listEventsByPet, listEventsBySubject
-	args = []any{q.After, q.Limit}
+// eventListQuery returns the statement for q and its arguments.
+func eventListQuery(q *db.EventQuery, filter *db.EventFilter) (query string, args []any) {
+	all, ofPet, ofSubject := listEvents, listEventsOfPet, listEventsOfSubject
 	if q.Before != 0 {
-		all, byType, byPet, bySubject = eventsBefore, typeEventsBefore, petEventsBefore, subjectEventsBefore
-		args[0] = q.Before
-		if q.Before == db.LatestEvents {
-			args[0] = math.MaxInt64
-		}
+		all, ofPet, ofSubject = listEventsBefore, listEventsOfPetBefore, listEventsOfSubjectBefore
 	}
-	if filter.Types == nil && !filter.None {
-		return all, args
-	}
-	args = append(args, filter.Examined(q.Limit), append([]int64{}, filter.Types...)) // not nil: an empty list matches nothing
+	args = []any{q.Start(), q.Limit, filter.Examined(q.Limit), filter.Types}
 	switch {
 	case filter.PetID != 0:
-		return byPet, append(args, filter.PetID)
+		return ofPet, append(args, filter.PetID)
 	case filter.HasID:
-		return bySubject, append(args, filter.SubjectID)
+		return ofSubject, append(args, filter.SubjectID)
 	}
-	return byType, args
+	return all, args
 }
 
-// Events implements [db.DB].
+// Events implements [db.DB]. Its statements take one round trip, but don't share a
+// snapshot, so the newest id is read first and the oldest last: no event that is added or
+// dropped in between is missed.
 func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error) {
 	filter := q.Filter()
-	query, args := eventListQuery(q, &filter)
-	var scan eventScan
+	page := db.EventPage{All: true, Events: make([]animalstore.Event, 0, min(q.Limit, 128))}
+	var batch pgx.Batch
+	batch.Queue("SELECT " + newestEvent).QueryRow(func(row pgx.Row) error { return row.Scan(&page.Newest) })
+	if !filter.None {
+		query, args := eventListQuery(&q, &filter)
+		batch.Queue(query, args...).Query(func(rows pgx.Rows) error { return scanEvents(rows, &page, &q, &filter) })
+	}
+	batch.Queue("SELECT " + firstEvent).QueryRow(func(row pgx.Row) error { return row.Scan(&page.First) })
 	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		events = make([]animalstore.Event, 0, min(q.Limit, 128))
-		rows, err := c.Query(ctx, query, args...)
-		if err != nil {
-			return failed("select events", err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			event, err := scanEvent(rows, &scan)
-			if err != nil {
-				return failed("select events", err)
-			}
-			if event.ID != 0 {
-				events = append(events, event)
-			}
-		}
-		return failed("select events", rows.Err())
+		return failed("select events", c.SendBatch(ctx, &batch).Close())
 	})
 	if err != nil {
 		return nil, q.After, err
 	}
-	end := scan.newest
-	if q.Before != 0 {
-		end = 0
-	}
-	switch {
-	case q.Before == 0 && (q.After < scan.first || q.After > scan.newest), q.Before > scan.newest:
-		return nil, q.After, db.ErrEventsExpired
-	case len(events) == q.Limit:
-		last = events[len(events)-1].ID
-	case !filter.None && scan.examined > 0 && scan.examined == int64(filter.Examined(q.Limit)):
-		last = scan.last
-	default:
-		last = end
-	}
-	if q.Before != 0 && last == scan.first+1 {
-		last = 0
-	}
-	return events, last, nil
+	return q.Result(&page)
 }
 
-// eventScan is what all rows of a list of events have in common.
-type eventScan struct {
-	first, newest  int64 // the range of all events
-	examined, last int64 // how many events were examined, and the last id; 0 without a filter
+func scanEvents(rows pgx.Rows, page *db.EventPage, q *db.EventQuery, filter *db.EventFilter) error {
+	for rows.Next() {
+		var place int
+		var listed bool
+		event, err := db.ScanEvent(rows, &place, &listed)
+		if err != nil {
+			return err
+		}
+		if page.Last = event.ID; listed {
+			page.Events = append(page.Events, event)
+		}
+		page.All = place < filter.Examined(q.Limit) && len(page.Events) < q.Limit
+	}
+	return rows.Err()
 }
 
-// scanEvent reads a row of listEvents. The columns of the event are NULL if there is
-// none.
-func scanEvent(rows pgx.Rows, scan *eventScan) (animalstore.Event, error) {
-	var id, eventType, subjectID, petID, at, keyID *int64
-	var requestID *string
-	var data []byte
-	err := rows.Scan(&scan.first, &scan.newest, &scan.examined, &scan.last, &id, &eventType, &subjectID, &petID, &at, &keyID, &requestID, &data)
-	if err != nil || id == nil {
-		return animalstore.Event{}, err
-	}
-	row := db.StoredEvent{ID: *id, Type: *eventType, SubjectID: *subjectID, Time: *at, KeyID: *keyID, RequestID: *requestID, Data: data}
-	return row.Event(), nil
-}
+const (
+	firstEvent  = "(SELECT coalesce(min(id), 1) - 1 FROM events)" // the id before it
+	newestEvent = "(SELECT coalesce(max(id), 0) FROM events)"
+)
 
 // EventRange implements [db.DB].
 func (d *DB) EventRange(ctx context.Context) (first, newest int64, err error) {
 	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		return failed("select range of events", c.QueryRow(ctx, eventRange).Scan(&first, &newest))
+		return failed("select range of events", c.QueryRow(ctx, "SELECT "+firstEvent+", "+newestEvent).Scan(&first, &newest))
 	})
 	return first, newest, err
 }

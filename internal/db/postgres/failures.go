@@ -70,12 +70,11 @@ func dropFailures(ctx context.Context, tx pgx.Tx, query string, args ...any) (dr
 // both columns of its index, like those of pets. A key has at most 1,000 failures, so its
 // index is enough for every other filter too.
 const (
-	failureColumns = "id, time, request_id, key_id, method, route, path, status, code, message, duration_ms"
-	selectFailures = "SELECT " + failureColumns + " FROM failures WHERE time >= $3"
+	selectFailures = "SELECT " + db.FailureColumns + " FROM failures WHERE time >= $3"
 	beforeRange    = "coalesce((SELECT id FROM failures WHERE time < $4 ORDER BY time DESC LIMIT 1), 0)"
 
 	listFailures      = selectFailures + " AND id < $1 AND id > " + beforeRange + " ORDER BY id DESC LIMIT $2"
-	listFailuresByKey = "SELECT * FROM (SELECT " + failureColumns + " FROM failures WHERE (key_id, id) < ($4, $1) AND key_id >= $4 ORDER BY key_id DESC, id DESC LIMIT 1000) AS newest" +
+	listFailuresByKey = "SELECT * FROM (SELECT " + db.FailureColumns + " FROM failures WHERE (key_id, id) < ($4, $1) AND key_id >= $4 ORDER BY key_id DESC, id DESC LIMIT 1000) AS newest" +
 		" WHERE time >= $3 AND ($5 = '' OR code = $5) AND ($6 = '' OR request_id = $6) ORDER BY key_id DESC, id DESC LIMIT $2"
 	listFailuresByRequest = selectFailures + " AND (request_id, id) < ($5, $1) AND (request_id, id) > ($5, " + beforeRange + ") AND ($6 = '' OR code = $6) ORDER BY request_id DESC, id DESC LIMIT $2"
 	listFailuresByCode    = selectFailures + " AND (code, id) < ($5, $1) AND (code, id) > ($5, " + beforeRange + ") ORDER BY code DESC, id DESC LIMIT $2"
@@ -84,7 +83,7 @@ const (
 // Failures implements [db.DB].
 func (d *DB) Failures(ctx context.Context, q db.FailureQuery) ([]animalstore.Failure, error) {
 	query, args := failureListQuery(q)
-	return list(ctx, d, "select failures", scanFailure, query, args...)
+	return list(ctx, d, "select failures", db.ScanFailure, query, args...)
 }
 
 func failureListQuery(q db.FailureQuery) (query string, args []any) {
@@ -98,15 +97,6 @@ func failureListQuery(q db.FailureQuery) (query string, args []any) {
 		return listFailuresByCode, append(args, q.Oldest(), string(q.Code))
 	}
 	return listFailures, append(args, q.Oldest())
-}
-
-func scanFailure(row pgx.Row) (f animalstore.Failure, err error) {
-	var at int64
-	var route, path string
-	err = row.Scan(&f.ID, &at, &f.RequestID, &f.KeyID, &f.Method, &route, &path, &f.Status, &f.Code, &f.Message, &f.DurationMs)
-	f.Time = animalstore.AtMilli(at)
-	db.SetRoute(&f, route, path)
-	return f, err
 }
 
 // DropFailures implements [db.DB].

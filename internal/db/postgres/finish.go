@@ -102,7 +102,7 @@ func lockFinished(ctx context.Context, tx pgx.Tx, webhookID int64, calls []finis
 	f = finished{claims: make(map[int64]claim, len(calls)), outcomes: make([]finishOutcome, len(calls))}
 	var batch pgx.Batch
 	batch.Queue(selectWebhook+" FOR NO KEY UPDATE", webhookID).QueryRow(func(row pgx.Row) (err error) {
-		f.webhook, err = scanWebhook(row)
+		f.webhook, err = db.ScanWebhook(row)
 		f.found = err == nil
 		return ignoreNoRows(err)
 	})
@@ -175,7 +175,7 @@ func (f *finished) store(ctx context.Context, tx pgx.Tx, n int, now, lease anima
 	}
 	if f.active() && f.disabled == "" && n > 0 {
 		batch.Queue(claimDue, id, now.Milli(), n, lease.Milli()).Query(func(rows pgx.Rows) (err error) {
-			claimed, err = appendRows(nil, rows, scanClaimed(lease))
+			claimed, err = appendRows(nil, rows, db.ScanClaimed(lease))
 			return err
 		})
 	}

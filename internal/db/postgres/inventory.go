@@ -4,8 +4,7 @@ import (
 	"context"
 
 	"animalstore"
-
-	"github.com/jackc/pgx/v5"
+	"animalstore/internal/db"
 )
 
 const (
@@ -16,12 +15,8 @@ const (
 
 // CountPets implements [db.DB].
 func (d *DB) CountPets(ctx context.Context, categoryID *int64) (animalstore.Inventory, error) {
-	query, args := countPets, []any(nil)
 	if categoryID != nil {
-		query, args = countPetsOfCategory, []any{*categoryID}
+		return readOne(ctx, d, "count pets", db.ScanInventory, countPetsOfCategory, *categoryID)
 	}
-	return readOne(ctx, d, "count pets", func(row pgx.Row) (counted animalstore.Inventory, err error) {
-		err = row.Scan(&counted.Available, &counted.Pending, &counted.Sold)
-		return counted, err
-	}, query, args...)
+	return readOne(ctx, d, "count pets", db.ScanInventory, countPets)
 }

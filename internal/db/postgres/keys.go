@@ -12,15 +12,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// keyColumns are read by scanKey. The last one is the expiry of the secret by which the
-// key was found, or 0 in queries that don't search by secret. Those that do are for
-// authentication, which doesn't need the ban.
+// Queries that search by secret are for authentication, which doesn't need the ban.
 const (
-	keyFields  = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at, suspended_at, networks"
-	keyColumns = keyFields + `,
+	keyColumns = db.KeyColumns + `,
 		COALESCE((SELECT banned_until FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0),
 		COALESCE((SELECT ban_level FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0), 0::bigint`
-	keyByHashQuery = "SELECT " + keyFields + ", 0::bigint, 0::bigint, key_secrets.expires_at FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = $1"
+	keyByHashQuery = "SELECT " + db.KeyColumns + ", 0::bigint, 0::bigint, key_secrets.expires_at FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = $1"
 )
 
 // CreateKey implements [db.DB].
@@ -56,7 +53,7 @@ func hasKeys(ctx context.Context, tx pgx.Tx) (exists bool, err error) {
 }
 
 func insertKey(ctx context.Context, tx pgx.Tx, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {
-	key, err := scanKey(tx.QueryRow(ctx, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, networks, last_used, revoked_at, unbanned_at, suspended_at)
+	key, err := db.ScanKey(tx.QueryRow(ctx, `INSERT INTO keys (name, plan, per_minute, per_day, permissions, environment, created_at, expires_at, networks, last_used, revoked_at, unbanned_at, suspended_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0, 0, 0) RETURNING `+keyColumns,
 		k.Name, string(k.Plan), k.Limits.PerMinute, k.Limits.PerDay, int64(k.Permissions), string(k.Environment), at.Milli(), k.ExpiresAt.Milli(), string(k.Networks)))
 	if err != nil {
@@ -79,7 +76,7 @@ func insertSecret(ctx context.Context, tx pgx.Tx, hash db.KeyHash, key animalsto
 
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
-	key, err = readOne(fair.WithCaller(ctx, fair.LookupByHash(hash)), d, "select key", scanKey, keyByHashQuery, hash[:])
+	key, err = readOne(fair.WithCaller(ctx, fair.LookupByHash(hash)), d, "select key", db.ScanKey, keyByHashQuery, hash[:])
 	if errors.Is(err, db.ErrNotFound) {
 		return key, false, nil
 	}
@@ -93,7 +90,7 @@ func (d *DB) KeysByHash(ctx context.Context, hashes []db.KeyHash) (found map[db.
 		var batch pgx.Batch
 		for _, hash := range hashes {
 			batch.Queue(keyByHashQuery, hash[:]).QueryRow(func(row pgx.Row) error {
-				key, err := scanKey(row)
+				key, err := db.ScanKey(row)
 				if err == nil {
 					found[hash] = key
 				}
@@ -123,19 +120,19 @@ func (d *DB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string,
 
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
-	return readOne(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), d, "select version of keys", scanValue[string], "SELECT version FROM keys_version")
+	return readOne(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), d, "select version of keys", db.ScanValue[string], "SELECT version FROM keys_version")
 }
 
 const selectKey = "SELECT " + keyColumns + " FROM keys WHERE id = $1"
 
 // Key implements [db.DB].
 func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
-	return readOne(ctx, d, "select key", scanKey, selectKey, id)
+	return readOne(ctx, d, "select key", db.ScanKey, selectKey, id)
 }
 
 // Keys implements [db.DB].
 func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
-	return list(ctx, d, "select keys", scanKey, "SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(q.Before), q.Limit)
+	return list(ctx, d, "select keys", db.ScanKey, "SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(q.Before), q.Limit)
 }
 
 // lockAdmins locks and returns a key and all others of its environment that can manage
@@ -151,7 +148,7 @@ const lockAdmins = "SELECT " + keyColumns + ` FROM keys WHERE id = ANY (ARRAY(
 func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
 	var key animalstore.Key
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		locked, err := selectAll(ctx, tx, "lock keys", scanKey, lockAdmins, id)
+		locked, err := selectAll(ctx, tx, "lock keys", db.ScanKey, lockAdmins, id)
 		if err != nil {
 			return err
 		}
@@ -171,7 +168,7 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 // selectLocked returns a key that is locked. A statement that waits for a lock sees the
 // current state of the locked row, but a ban, which is in another table, as of its start.
 func selectLocked(ctx context.Context, tx pgx.Tx, id int64) (animalstore.Key, error) {
-	return selectOne(ctx, tx, "select key", scanKey, selectKey, id)
+	return selectOne(ctx, tx, "select key", db.ScanKey, selectKey, id)
 }
 
 // storeKey stores a changed key, and the event if the change shows.
@@ -193,7 +190,7 @@ func storeKey(ctx context.Context, tx pgx.Tx, before, key *animalstore.Key, at a
 func (d *DB) RotateKey(ctx context.Context, id int64, r db.KeyRotation, check func(*animalstore.Key) error) (animalstore.Key, error) {
 	var key animalstore.Key
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		if _, err = lockOne(ctx, tx, "lock key", scanKey, selectKey, id); err != nil {
+		if _, err = lockOne(ctx, tx, "lock key", db.ScanKey, selectKey, id); err != nil {
 			return err
 		}
 		if key, err = selectLocked(ctx, tx, id); err != nil {
@@ -213,18 +210,4 @@ func (d *DB) RotateKey(ctx context.Context, id int64, r db.KeyRotation, check fu
 		return insertSecret(ctx, tx, r.Hash, key, animalstore.KeyRotated, r.At)
 	})
 	return key, err
-}
-
-func scanKey(row pgx.Row) (animalstore.Key, error) {
-	var k animalstore.Key
-	var plan, environment, networks string
-	var permissions, created, expires, used, revoked, unbanned, suspended, bannedUntil, secretExpires int64
-	err := row.Scan(&k.ID, &k.Name, &plan, &k.Limits.PerMinute, &k.Limits.PerDay, &permissions, &environment,
-		&created, &expires, &used, &revoked, &unbanned, &suspended, &networks, &bannedUntil, &k.Ban.Level, &secretExpires)
-	k.Plan, k.Environment, k.Permissions = animalstore.Plan(plan), animalstore.Environment(environment), animalstore.Permissions(permissions)
-	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = animalstore.AtMilli(created), animalstore.AtMilli(expires), animalstore.AtMilli(used)
-	k.RevokedAt, k.UnbannedAt, k.SecretExpiresAt = animalstore.AtMilli(revoked), animalstore.AtMilli(unbanned), animalstore.AtMilli(secretExpires)
-	k.SuspendedAt, k.Networks = animalstore.AtMilli(suspended), animalstore.Networks(networks)
-	k.Ban.Until = animalstore.AtMilli(bannedUntil)
-	return k, err
 }

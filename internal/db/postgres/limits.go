@@ -15,16 +15,8 @@ import (
 
 // LimitState implements [db.DB].
 func (d *DB) LimitState(ctx context.Context, keyID int64) (db.LimitState, error) {
-	scan := func(row pgx.Row) (db.LimitState, error) {
-		var s db.LimitState
-		var into []any
-		for _, field := range db.LimitFields(&s) {
-			into = append(into, field)
-		}
-		err := row.Scan(into...)
-		return s, err
-	}
-	s, err := readOne(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup, ID: keyID}), d, "select limit state", scan, "SELECT "+db.LimitColumns+" FROM limit_states WHERE key_id = $1", keyID)
+	ctx = fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup, ID: keyID})
+	s, err := readOne(ctx, d, "select limit state", db.ScanLimitState, "SELECT "+db.LimitColumns+" FROM limit_states WHERE key_id = $1", keyID)
 	if errors.Is(err, db.ErrNotFound) {
 		return s, nil
 	}
@@ -134,7 +126,7 @@ func lockBans(ctx context.Context, tx pgx.Tx, ids []int64) (map[int64]int64, err
 
 // addBanEvent adds the event of a ban that was just saved, unless it was lifted before.
 func addBanEvent(ctx context.Context, tx pgx.Tx, keyID int64) error {
-	key, err := selectOne(ctx, tx, "select key", scanKey, selectKey, keyID)
+	key, err := selectOne(ctx, tx, "select key", db.ScanKey, selectKey, keyID)
 	if err != nil || key.Ban == (animalstore.Ban{}) {
 		return err
 	}
@@ -181,14 +173,7 @@ func (d *DB) SaveUsage(ctx context.Context, usage []db.KeyUsage) error {
 
 // Usage implements [db.DB].
 func (d *DB) Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
-	scan := func(row pgx.Row) (animalstore.Usage, error) {
-		var u animalstore.Usage
-		var hour int64
-		err := row.Scan(&hour, &u.Admitted, &u.Refused)
-		u.Hour = animalstore.AtMilli(hour)
-		return u, err
-	}
-	return list(ctx, d, "select usage", scan,
+	return list(ctx, d, "select usage", db.ScanUsage,
 		"SELECT hour, admitted, refused FROM usage WHERE key_id = $1 AND hour >= $2 ORDER BY hour DESC", keyID, since.Milli())
 }
 

@@ -55,7 +55,7 @@ var listPetsByName = fmt.Sprintf(`SELECT * FROM (
 		) AS examined CROSS JOIN LATERAL (SELECT %[2]s FROM pets WHERE id = examined.pet_id LIMIT 1) AS pet
 		WHERE shared < $5 AND ($6::smallint IS NULL OR status = $6) AND ($7::bigint IS NULL OR category_id = $7) OR place = %[1]d
 		LIMIT $4
-	) AS found ORDER BY place`, db.MaxNamesRead, petColumns)
+	) AS found ORDER BY place`, db.MaxNamesRead, db.PetColumns)
 
 // namedPet is a pet that listPetsByName found.
 type namedPet struct {
@@ -98,7 +98,7 @@ func nameListQuery(q db.NameQuery) (query string, args []any) {
 	return listPetsByName, []any{start.Entry, start.ID, q.End(), limit, len(q.Prefix), status, q.CategoryID}
 }
 
-func scanNamedPet(row pgx.Row) (f namedPet, err error) {
+func scanNamedPet(row db.Row) (f namedPet, err error) {
 	var status int64
 	err = row.Scan(&f.pet.ID, &f.pet.CategoryID, &status, &f.pet.Name, &f.entry, &f.shared, &f.place)
 	f.pet.Status = db.FromStored(animalstore.PetStatuses, status)

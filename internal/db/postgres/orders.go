@@ -13,14 +13,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const orderColumns = "id, pet_id, status, reference, note, created_at, updated_at"
-
 // PlaceOrder implements [db.DB]. The lock on the pet lets one caller through at a time;
 // the index orders_open would refuse a second order anyway.
 func (d *DB) PlaceOrder(ctx context.Context, in animalstore.NewOrder, at animalstore.Time, idempotency *db.Idempotency) (order animalstore.Order, replayed bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = writeOrReplay(ctx, tx, idempotency, &order, func() error {
-			pet, err := lockOne(ctx, tx, "lock pet", scanPet, selectPet, in.PetID)
+			pet, err := lockOne(ctx, tx, "lock pet", db.ScanPet, selectPet, in.PetID)
 			if err != nil {
 				return err
 			}
@@ -48,11 +46,11 @@ func updatePetStatus(ctx context.Context, batch *pgx.Batch, pet *animalstore.Pet
 	queuePetEvent(ctx, batch, animalstore.PetUpdated, pet.ID, pet.ID, db.EventData(pet))
 }
 
-const selectOrder = "SELECT " + orderColumns + " FROM orders WHERE id = $1"
+const selectOrder = "SELECT " + db.OrderColumns + " FROM orders WHERE id = $1"
 
 // Order implements [db.DB].
 func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
-	return readOne(ctx, d, "select order", scanOrder, selectOrder, id)
+	return readOne(ctx, d, "select order", db.ScanOrder, selectOrder, id)
 }
 
 // UpdateOrder implements [db.DB]. It locks the order, then the pet. Operations that lock
@@ -60,7 +58,7 @@ func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
 func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
 	var order animalstore.Order
 	err := d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		before, err := lockOne(ctx, tx, "lock order", scanOrder, selectOrder, id)
+		before, err := lockOne(ctx, tx, "lock order", db.ScanOrder, selectOrder, id)
 		if err != nil {
 			return err
 		}
@@ -75,7 +73,7 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 		if order.Status == before.Status {
 			return send(ctx, tx, "update order", &batch)
 		}
-		pet, err := lockOne(ctx, tx, "lock pet", scanPet, selectPet, order.PetID)
+		pet, err := lockOne(ctx, tx, "lock pet", db.ScanPet, selectPet, order.PetID)
 		switch status := order.Status.PetStatus(); {
 		case errors.Is(err, db.ErrNotFound): // it was removed
 		case err != nil:
@@ -98,7 +96,7 @@ func orderListQuery(q db.OrderQuery) (query string, args []any) {
 	if q.Oldest {
 		past, direction, within, last, args[0] = ">", "", "<=", math.MaxInt64, q.After
 	}
-	query = "SELECT " + orderColumns + " FROM orders WHERE "
+	query = "SELECT " + db.OrderColumns + " FROM orders WHERE "
 	end := " ORDER BY id" + direction + " LIMIT $2"
 	statuses := q.SQLStatuses()
 	if statuses == nil {
@@ -127,14 +125,5 @@ func orderListQuery(q db.OrderQuery) (query string, args []any) {
 // Orders implements [db.DB].
 func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
 	query, args := orderListQuery(q)
-	return list(ctx, d, "select orders", scanOrder, query, args...)
-}
-
-func scanOrder(row pgx.Row) (animalstore.Order, error) {
-	var order animalstore.Order
-	var status, created, updated int64
-	err := row.Scan(&order.ID, &order.PetID, &status, (*string)(&order.Reference), (*string)(&order.Note), &created, &updated)
-	order.Status = db.FromStored(animalstore.OrderStatuses, status)
-	order.CreatedAt, order.UpdatedAt = animalstore.AtMilli(created), animalstore.AtMilli(updated)
-	return order, err
+	return list(ctx, d, "select orders", db.ScanOrder, query, args...)
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const petColumns = "id, category_id, status, name"
-
 // insertPet adds a pet, the entries of its name, its category if that doesn't exist, and
 // the events of both in one statement, so that all are stored or none. $4 is the pet's JSON
 // after the id.
@@ -91,7 +89,7 @@ func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *d
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = writeOrReplay(ctx, tx, idempotency, &pet, func() (err error) {
 			pet = p.Pet()
-			pet.ID, err = selectOne(ctx, tx, "insert pet", scanValue[int64], insertPet, insertPetArgs(newPet{pet, by})...)
+			pet.ID, err = selectOne(ctx, tx, "insert pet", db.ScanValue[int64], insertPet, insertPetArgs(newPet{pet, by})...)
 			return err
 		})
 		return err
@@ -108,7 +106,7 @@ func (d *DB) CreatePets(ctx context.Context, pets []animalstore.NewPet, idempote
 	}
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = writeOrReplay(ctx, tx, idempotency, &created, func() error {
-			ids, err := selectAll(ctx, tx, "insert pets", scanValue[int64], insertPets, insertPetsArgs(given)...)
+			ids, err := selectAll(ctx, tx, "insert pets", db.ScanValue[int64], insertPets, insertPetsArgs(given)...)
 			if err != nil {
 				return err
 			}
@@ -169,18 +167,18 @@ func (d *DB) insertPets(ctx context.Context, pets []newPet) (ids []int64, err er
 	return ids, err
 }
 
-const selectPet = "SELECT " + petColumns + " FROM pets WHERE id = $1"
+const selectPet = "SELECT " + db.PetColumns + " FROM pets WHERE id = $1"
 
 // Pet implements [db.DB].
 func (d *DB) Pet(ctx context.Context, id int64) (animalstore.Pet, error) {
-	return readOne(ctx, d, "select pet", scanPet, selectPet, id)
+	return readOne(ctx, d, "select pet", db.ScanPet, selectPet, id)
 }
 
 // lockPet locks a pet until the transaction ends and returns it, and whether it has an
 // open order. That takes a second statement: one that waits for a lock
 // sees the current state of the locked row, but everything else as of its start.
 func lockPet(ctx context.Context, tx pgx.Tx, id int64) (pet animalstore.Pet, ordered bool, err error) {
-	if pet, err = lockOne(ctx, tx, "lock pet", scanPet, selectPet, id); err != nil {
+	if pet, err = lockOne(ctx, tx, "lock pet", db.ScanPet, selectPet, id); err != nil {
 		return pet, false, err
 	}
 	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM orders WHERE pet_id = $1 AND "+db.SQLOpenOrder+")", id).Scan(&ordered)
@@ -244,18 +242,18 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 // the primary key if it thinks that the status is common, and the matching pets may all
 // be old.
 var (
-	listPets         = "SELECT " + petColumns + " FROM pets WHERE id < $1 ORDER BY id DESC LIMIT $2"
-	listPetsByStatus = "SELECT " + petColumns + ` FROM pets
+	listPets         = "SELECT " + db.PetColumns + " FROM pets WHERE id < $1 ORDER BY id DESC LIMIT $2"
+	listPetsByStatus = "SELECT " + db.PetColumns + ` FROM pets
 		WHERE (status, id) < ($3, $1) AND status >= $3 ORDER BY status DESC, id DESC LIMIT $2`
-	listPetsByBoth = "SELECT " + petColumns + ` FROM pets
+	listPetsByBoth = "SELECT " + db.PetColumns + ` FROM pets
 		WHERE (category_id, status, id) < ($3, $4, $1) AND (category_id, status) >= ($3, $4)
 		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`
-	listPetsByCategory = mergeStatuses(db.StoredIndexes(animalstore.PetStatuses), "SELECT "+petColumns+` FROM pets
+	listPetsByCategory = mergeStatuses(db.StoredIndexes(animalstore.PetStatuses), "SELECT "+db.PetColumns+` FROM pets
 		WHERE (category_id, status, id) < ($3, %[1]d, $1) AND (category_id, status) >= ($3, %[1]d)
 		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`, newestFirst)
 	// The zeros keep the planner from using the indexes of the filters, because more rows
 	// match those than the list of ids.
-	listPetsByID = "SELECT " + petColumns + ` FROM pets WHERE id < $1 AND id = ANY ($3)
+	listPetsByID = "SELECT " + db.PetColumns + ` FROM pets WHERE id < $1 AND id = ANY ($3)
 		AND ($4::smallint IS NULL OR status + 0 = $4) AND ($5::bigint IS NULL OR category_id + 0 = $5) ORDER BY id DESC LIMIT $2`
 )
 
@@ -304,12 +302,12 @@ func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error)
 		}
 		return pets, err
 	}
-	return listPage(ctx, d, "select pets", q.Limit, scanPet, query, args...)
+	return listPage(ctx, d, "select pets", q.Limit, db.ScanPet, query, args...)
 }
 
 // listPetPages reads several pages without filters, each like listPets.
 const listPetPages = "SELECT page.place, pet.* FROM unnest($1::bigint[], $2::int[]) WITH ORDINALITY AS page (before, size, place) " +
-	"CROSS JOIN LATERAL (SELECT " + petColumns + " FROM pets WHERE id < page.before ORDER BY id DESC LIMIT page.size) AS pet"
+	"CROSS JOIN LATERAL (SELECT " + db.PetColumns + " FROM pets WHERE id < page.before ORDER BY id DESC LIMIT page.size) AS pet"
 
 // petPage is a page of pets without filters.
 type petPage struct {
@@ -354,12 +352,4 @@ func (d *DB) petPages(ctx context.Context, pages []petPage) ([][]animalstore.Pet
 		results[i] = append([]animalstore.Pet{}, read[places[page]]...) // its caller's alone
 	}
 	return results, nil
-}
-
-func scanPet(row pgx.Row) (animalstore.Pet, error) {
-	var pet animalstore.Pet
-	var status int64
-	err := row.Scan(&pet.ID, &pet.CategoryID, &status, &pet.Name)
-	pet.Status = db.FromStored(animalstore.PetStatuses, status)
-	return pet, err
 }

@@ -9,17 +9,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const photoColumns = "id, pet_id, content_type, width, height, bytes, created_at"
-
 // AddPhoto implements [db.DB]. The lock on the pet keeps others from adding photos to it
 // or removing it until the commit.
 func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempotency *db.Idempotency) (photo animalstore.Photo, replayed bool, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		replayed, err = writeOrReplay(ctx, tx, idempotency, &photo, func() error {
-			if _, err := lockOne(ctx, tx, "lock pet", scanPet, selectPet, p.PetID); err != nil {
+			if _, err := lockOne(ctx, tx, "lock pet", db.ScanPet, selectPet, p.PetID); err != nil {
 				return err
 			}
-			count, err := selectOne(ctx, tx, "count photos", scanValue[int64], "SELECT count(*) FROM photos WHERE pet_id = $1", p.PetID)
+			count, err := selectOne(ctx, tx, "count photos", db.ScanValue[int64], "SELECT count(*) FROM photos WHERE pet_id = $1", p.PetID)
 			if err != nil {
 				return err
 			}
@@ -48,7 +46,7 @@ func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempoten
 // insertPhoto adds a photo, and to the batch the statements that add its images.
 func insertPhoto(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, p *db.NewPhoto) (photo animalstore.Photo, err error) {
 	photo = p.Photo()
-	photo.ID, err = selectOne(ctx, tx, "insert photo", scanValue[int64],
+	photo.ID, err = selectOne(ctx, tx, "insert photo", db.ScanValue[int64],
 		"INSERT INTO photos (pet_id, content_type, width, height, bytes, thumbnail_bytes, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
 		photo.PetID, photo.ContentType, photo.Width, photo.Height, photo.Bytes, len(p.Thumbnail), photo.CreatedAt.Milli())
 	if err != nil {
@@ -84,38 +82,30 @@ func loadPhotos(ctx context.Context, tx pgx.Tx, photos []db.NewPhoto) error {
 // addToTotal changes the total of all photos and returns it. It locks the row that all
 // changes of photos need, so it comes last.
 func addToTotal(ctx context.Context, tx pgx.Tx, bytes int64) (total int64, err error) {
-	return selectOne(ctx, tx, "update total of photos", scanValue[int64],
+	return selectOne(ctx, tx, "update total of photos", db.ScanValue[int64],
 		"INSERT INTO photo_total AS t (id, bytes) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET bytes = t.bytes + excluded.bytes RETURNING bytes", bytes)
 }
 
-const selectPhoto = "SELECT " + photoColumns + " FROM photos WHERE id = $1"
+const selectPhoto = "SELECT " + db.PhotoColumns + " FROM photos WHERE id = $1"
 
 // Photo implements [db.DB].
 func (d *DB) Photo(ctx context.Context, id int64) (animalstore.Photo, error) {
-	return readOne(ctx, d, "select photo", scanPhoto, selectPhoto, id)
-}
-
-func scanPhoto(row pgx.Row) (animalstore.Photo, error) {
-	var photo animalstore.Photo
-	var created int64
-	err := row.Scan(&photo.ID, &photo.PetID, &photo.ContentType, &photo.Width, &photo.Height, &photo.Bytes, &created)
-	photo.CreatedAt = animalstore.AtMilli(created)
-	return photo, err
+	return readOne(ctx, d, "select photo", db.ScanPhoto, selectPhoto, id)
 }
 
 // listPhotos reads all photos of these pets, a few each, to sort them. Without the zero,
 // the planner might read photos in order of id until enough are theirs.
-const listPhotos = "SELECT " + photoColumns + " FROM photos WHERE pet_id = ANY ($1) AND id > $2 ORDER BY id + 0 LIMIT $3"
+const listPhotos = "SELECT " + db.PhotoColumns + " FROM photos WHERE pet_id = ANY ($1) AND id > $2 ORDER BY id + 0 LIMIT $3"
 
 // Photos implements [db.DB].
 func (d *DB) Photos(ctx context.Context, q db.PhotoQuery) ([]animalstore.Photo, error) {
-	return list(ctx, d, "select photos", scanPhoto, listPhotos, q.PetIDs, q.After, q.Limit)
+	return list(ctx, d, "select photos", db.ScanPhoto, listPhotos, q.PetIDs, q.After, q.Limit)
 }
 
 // DeletePhoto implements [db.DB].
 func (d *DB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.Photo) error) error {
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		photo, err := lockOne(ctx, tx, "lock photo", scanPhoto, selectPhoto, id)
+		photo, err := lockOne(ctx, tx, "lock photo", db.ScanPhoto, selectPhoto, id)
 		if err != nil {
 			return err
 		}
@@ -128,7 +118,7 @@ func (d *DB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.
 
 // deletePhotosOf removes all photos of a locked pet.
 func deletePhotosOf(ctx context.Context, tx pgx.Tx, petID int64) error {
-	photos, err := selectAll(ctx, tx, "lock photos", scanPhoto, "SELECT "+photoColumns+" FROM photos WHERE pet_id = $1 ORDER BY id FOR UPDATE", petID)
+	photos, err := selectAll(ctx, tx, "lock photos", db.ScanPhoto, "SELECT "+db.PhotoColumns+" FROM photos WHERE pet_id = $1 ORDER BY id FOR UPDATE", petID)
 	if err != nil || len(photos) == 0 {
 		return err
 	}
@@ -147,7 +137,7 @@ func deletePhotos(ctx context.Context, tx pgx.Tx, photos []animalstore.Photo) er
 	if err := send(ctx, tx, "delete photos", &batch); err != nil {
 		return err
 	}
-	bytes, err := selectOne(ctx, tx, "delete photos", scanValue[int64],
+	bytes, err := selectOne(ctx, tx, "delete photos", db.ScanValue[int64],
 		"WITH deleted AS (DELETE FROM photos WHERE id = ANY ($1) RETURNING bytes + thumbnail_bytes AS stored) SELECT sum(stored)::bigint FROM deleted", ids)
 	if err != nil {
 		return err
@@ -158,20 +148,12 @@ func deletePhotos(ctx context.Context, tx pgx.Tx, photos []animalstore.Photo) er
 
 // Image implements [db.DB].
 func (d *DB) Image(ctx context.Context, id int64, kind db.ImageKind) (db.Image, error) {
-	return readOne(ctx, d, "select image", scanImage,
+	return readOne(ctx, d, "select image", db.ScanImage,
 		"SELECT content_type, CASE $2::bigint WHEN 0 THEN bytes ELSE thumbnail_bytes END, created_at FROM photos WHERE id = $1", id, int64(kind))
-}
-
-func scanImage(row pgx.Row) (db.Image, error) {
-	var image db.Image
-	var created int64
-	err := row.Scan(&image.ContentType, &image.Bytes, &created)
-	image.CreatedAt = animalstore.AtMilli(created)
-	return image, err
 }
 
 // ImagePart implements [db.DB].
 func (d *DB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, number int) ([]byte, error) {
-	return readOne(ctx, d, "select part of image", scanValue[[]byte],
+	return readOne(ctx, d, "select part of image", db.ScanValue[[]byte],
 		"SELECT data FROM photo_parts WHERE photo_id = $1 AND kind = $2 AND part = $3", id, int64(kind), number)
 }

@@ -98,9 +98,9 @@ func reads() []read {
 		"events of a pet": {PetID: 1}, "events of a pet from the middle": {PetID: 1, After: 1000}, "events of a pet, newest first": {PetID: 1, Before: db.LatestEvents},
 	} {
 		filter := q.Filter()
-		query, args := eventListQuery(q, &filter)
+		query, args := eventListQuery(&q, &filter)
 		args[1], args[2] = limit, limit // instead of all that it would examine
-		add(name, query, args, "events_by_pet", "events_pkey", "events_pkey")
+		add(name, query, args, "events_by_pet")
 	}
 	names := func(name string, q db.NameQuery) {
 		q.Prefix, q.Limit = "rex", limit-1

@@ -18,16 +18,8 @@ func (d *DB) CreateSession(ctx context.Context, s db.Session) error {
 
 // Session implements [db.Sessions].
 func (d *DB) Session(ctx context.Context, hash [32]byte) (db.Session, error) {
-	scan := func(row pgx.Row) (db.Session, error) {
-		s := db.Session{Hash: hash}
-		var secret []byte
-		var expires int64
-		err := row.Scan(&secret, &expires)
-		copy(s.Secret[:], secret)
-		s.ExpiresAt = animalstore.AtMilli(expires)
-		return s, err
-	}
-	return readOne(fair.WithCaller(ctx, fair.LookupByHash(hash)), d, "select session", scan, "SELECT secret, expires_at FROM console_sessions WHERE hash = $1", hash[:])
+	ctx = fair.WithCaller(ctx, fair.LookupByHash(hash))
+	return readOne(ctx, d, "select session", db.ScanSession(hash), "SELECT secret, expires_at FROM console_sessions WHERE hash = $1", hash[:])
 }
 
 // DeleteSession implements [db.Sessions].

@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"time"
+
+	"animalstore/internal/db"
 )
 
 // Stats describe how busy the connections are, and how long operations have waited for
@@ -29,5 +31,5 @@ func (d *DB) Stats() Stats {
 
 // Size implements [db.DB].
 func (d *DB) Size(ctx context.Context) (int64, error) {
-	return readOne(ctx, d, "read the size", scanValue[int64], "SELECT pg_database_size(current_database())")
+	return readOne(ctx, d, "read the size", db.ScanValue[int64], "SELECT pg_database_size(current_database())")
 }

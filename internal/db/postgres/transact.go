@@ -32,7 +32,7 @@ type querier interface {
 }
 
 // selectOne returns the row that a query finds, or [db.ErrNotFound].
-func selectOne[T any](ctx context.Context, q querier, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (T, error) {
+func selectOne[T any](ctx context.Context, q querier, doing string, scan func(db.Row) (T, error), query string, args ...any) (T, error) {
 	one, err := scan(q.QueryRow(ctx, query, args...))
 	if err == nil {
 		return one, nil
@@ -45,7 +45,7 @@ func selectOne[T any](ctx context.Context, q querier, doing string, scan func(pg
 }
 
 // selectAll returns all rows that a query finds, never nil.
-func selectAll[T any](ctx context.Context, q querier, doing string, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
+func selectAll[T any](ctx context.Context, q querier, doing string, scan func(db.Row) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, query, args...)
 	if err != nil {
 		return nil, failed(doing, err)
@@ -54,23 +54,17 @@ func selectAll[T any](ctx context.Context, q querier, doing string, scan func(pg
 	return all, failed(doing, err)
 }
 
-func appendRows[T any](all []T, rows pgx.Rows, scan func(pgx.Row) (T, error)) ([]T, error) {
+func appendRows[T any](all []T, rows pgx.Rows, scan func(db.Row) (T, error)) ([]T, error) {
 	return pgx.AppendRows(all, rows, func(row pgx.CollectableRow) (T, error) { return scan(row) })
 }
 
-// scanValue scans a row of one column.
-func scanValue[T any](row pgx.Row) (value T, err error) {
-	err = row.Scan(&value)
-	return value, err
-}
-
 // lockOne is selectOne, and locks the row until the transaction ends.
-func lockOne[T any](ctx context.Context, tx pgx.Tx, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (T, error) {
+func lockOne[T any](ctx context.Context, tx pgx.Tx, doing string, scan func(db.Row) (T, error), query string, args ...any) (T, error) {
 	return selectOne(ctx, tx, doing, scan, query+" FOR NO KEY UPDATE", args...)
 }
 
 // readOne is selectOne outside a transaction.
-func readOne[T any](ctx context.Context, d *DB, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (one T, err error) {
+func readOne[T any](ctx context.Context, d *DB, doing string, scan func(db.Row) (T, error), query string, args ...any) (one T, err error) {
 	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
 		one, err = selectOne(ctx, c, doing, scan, query, args...)
 		return err
@@ -79,7 +73,7 @@ func readOne[T any](ctx context.Context, d *DB, doing string, scan func(pgx.Row)
 }
 
 // list is selectAll outside a transaction.
-func list[T any](ctx context.Context, d *DB, doing string, scan func(pgx.Row) (T, error), query string, args ...any) (all []T, err error) {
+func list[T any](ctx context.Context, d *DB, doing string, scan func(db.Row) (T, error), query string, args ...any) (all []T, err error) {
 	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
 		all, err = selectAll(ctx, c, doing, scan, query, args...)
 		return err
@@ -96,7 +90,7 @@ const longPage = 50
 // a connection in time but no processor: during bursts of long pages, the p99 of small
 // reads would be 420 ms instead of 34. A distant server has its own processors, and most of
 // the time is spent on the network: there, the limit would only make callers wait.
-func listPage[T any](ctx context.Context, d *DB, doing string, limit int, scan func(pgx.Row) (T, error), query string, args ...any) ([]T, error) {
+func listPage[T any](ctx context.Context, d *DB, doing string, limit int, scan func(db.Row) (T, error), query string, args ...any) ([]T, error) {
 	if limit > longPage && !d.latency.isHigh() {
 		caller := fair.CallerOf(ctx)
 		if err := d.long.Acquire(ctx, caller); err != nil {

@@ -9,19 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const webhookColumns = "id, url, types, description, state, disabled_reason, created_at, delivered_at, failed_at"
-
-const selectWebhook = "SELECT " + webhookColumns + " FROM webhooks WHERE id = $1"
-
-func scanWebhook(row pgx.Row) (animalstore.Webhook, error) {
-	var w animalstore.Webhook
-	var types, reason string
-	var state, created, delivered, failedAt int64
-	err := row.Scan(&w.ID, &w.URL, &types, &w.Description, &state, &reason, &created, &delivered, &failedAt)
-	w.Types, w.State, w.DisabledReason = animalstore.EventPatterns(types), db.FromStored(animalstore.WebhookStates, state), animalstore.OptionalText(reason)
-	w.CreatedAt, w.LastDeliveredAt, w.LastFailedAt = animalstore.AtMilli(created), animalstore.AtMilli(delivered), animalstore.AtMilli(failedAt)
-	return w, err
-}
+const selectWebhook = "SELECT " + db.WebhookColumns + " FROM webhooks WHERE id = $1"
 
 // CreateWebhook implements [db.DB].
 func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret string, at animalstore.Time) (animalstore.Webhook, error) {
@@ -40,9 +28,9 @@ func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret
 		if count >= animalstore.MaxWebhooks {
 			return db.ErrTooManyWebhooks
 		}
-		webhook, err = scanWebhook(tx.QueryRow(ctx, `INSERT INTO webhooks (url, types, description, state, disabled_reason, secret, old_secret, old_secret_until,
+		webhook, err = db.ScanWebhook(tx.QueryRow(ctx, `INSERT INTO webhooks (url, types, description, state, disabled_reason, secret, old_secret, old_secret_until,
 			created_at, delivered_at, failed_at, failing_since, from_event, to_event)
-			VALUES ($1, $2, $3, `+db.SQLWebhookActive+`, '', $4, '', 0, $5, 0, 0, 0, `+newestEvent+`, 0) RETURNING `+webhookColumns,
+			VALUES ($1, $2, $3, `+db.SQLWebhookActive+`, '', $4, '', 0, $5, 0, 0, 0, `+newestEvent+`, 0) RETURNING `+db.WebhookColumns,
 			w.URL, string(w.Types), w.Description, secret, at.Milli()))
 		if err != nil {
 			return failed("insert webhook", err)
@@ -54,16 +42,14 @@ func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret
 	return webhook, err
 }
 
-const newestEvent = "(SELECT coalesce(max(id), 0) FROM events)"
-
 // Webhook implements [db.DB].
 func (d *DB) Webhook(ctx context.Context, id int64) (animalstore.Webhook, error) {
-	return readOne(ctx, d, "select webhook", scanWebhook, selectWebhook, id)
+	return readOne(ctx, d, "select webhook", db.ScanWebhook, selectWebhook, id)
 }
 
 // Webhooks implements [db.DB].
 func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Webhook, error) {
-	return list(ctx, d, "select webhooks", scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(q.Before), q.Limit)
+	return list(ctx, d, "select webhooks", db.ScanWebhook, "SELECT "+db.WebhookColumns+" FROM webhooks WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(q.Before), q.Limit)
 }
 
 // UpdateWebhook implements [db.DB].
@@ -72,7 +58,7 @@ func (d *DB) UpdateWebhook(ctx context.Context, id int64, change func(*animalsto
 		return webhook, err
 	}
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		before, err := lockOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook, id)
+		before, err := lockOne(ctx, tx, "lock webhook", db.ScanWebhook, selectWebhook, id)
 		if err != nil {
 			return err
 		}
@@ -113,7 +99,7 @@ func storeWebhook(ctx context.Context, tx pgx.Tx, before, after animalstore.Webh
 // DeleteWebhook implements [db.DB].
 func (d *DB) DeleteWebhook(ctx context.Context, id int64, check func(*animalstore.Webhook) error) error {
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		webhook, err := lockOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook, id)
+		webhook, err := lockOne(ctx, tx, "lock webhook", db.ScanWebhook, selectWebhook, id)
 		if err != nil {
 			return err
 		}
@@ -130,7 +116,7 @@ func (d *DB) DeleteWebhook(ctx context.Context, id int64, check func(*animalstor
 // RotateWebhook implements [db.DB].
 func (d *DB) RotateWebhook(ctx context.Context, id int64, secret string, until animalstore.Time, check func(*animalstore.Webhook) error) (webhook animalstore.Webhook, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		if webhook, err = lockOne(ctx, tx, "lock webhook", scanWebhook, selectWebhook, id); err != nil {
+		if webhook, err = lockOne(ctx, tx, "lock webhook", db.ScanWebhook, selectWebhook, id); err != nil {
 			return err
 		}
 		if err := check(&webhook); err != nil {
@@ -158,7 +144,7 @@ func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
 // WebhookStats implements [db.DB].
 func (d *DB) WebhookStats(ctx context.Context, now animalstore.Time) (stats db.WebhookStats, err error) {
 	type row struct{ state, oldestDue, pending int64 }
-	scan := func(from pgx.Row) (r row, err error) {
+	scan := func(from db.Row) (r row, err error) {
 		err = from.Scan(&r.state, &r.oldestDue, &r.pending)
 		return r, err
 	}

@@ -30,9 +30,9 @@ func (d *DB) Reserve(ctx context.Context, pets, orders int64) (lastPet, lastOrde
 // AUTOINCREMENT, and returns it as it was.
 func reserve(c *sqlite.Conn, table string, n int64) (last int64, err error) {
 	known := false
-	err = selectEach(c, "select last id of "+table, func(stmt *sqlite.Stmt) error {
-		known, last = true, stmt.ColumnInt64(0)
-		return nil
+	err = selectEach(c, "select last id of "+table, func(r row) error {
+		known = true
+		return r.Scan(&last)
 	}, "SELECT seq FROM sqlite_sequence WHERE name = ?", table)
 	if err != nil {
 		return 0, err
@@ -72,7 +72,7 @@ func (d *DB) Load(ctx context.Context, rows db.Rows) error {
 		}
 		for i := range rows.Orders {
 			order := &rows.Orders[i]
-			err := execute(c, "load orders", "INSERT INTO orders ("+orderColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
+			err := execute(c, "load orders", "INSERT INTO orders ("+db.OrderColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
 				order.ID, order.PetID, db.StoredIndex(animalstore.OrderStatuses, order.Status), string(order.Reference), string(order.Note), order.CreatedAt.Milli(), order.UpdatedAt.Milli())
 			if err != nil {
 				return err

@@ -20,19 +20,11 @@ func ensureCategory(c *sqlite.Conn, by db.Origin, id int64) error {
 	return insertEvent(c, by, animalstore.CategoryUpdated, id, db.EventData(animalstore.Category{ID: id}))
 }
 
+const selectCategory = "SELECT id, name FROM categories WHERE id = ?"
+
 // Category implements [db.DB].
 func (d *DB) Category(ctx context.Context, id int64) (animalstore.Category, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Category, error) {
-		return selectCategory(c, id)
-	})
-}
-
-func selectCategory(c *sqlite.Conn, id int64) (animalstore.Category, error) {
-	return selectOne(c, "select category", scanCategory, "SELECT id, name FROM categories WHERE id = ?", id)
-}
-
-func scanCategory(stmt *sqlite.Stmt) (animalstore.Category, error) {
-	return animalstore.Category{ID: stmt.ColumnInt64(0), Name: stmt.ColumnText(1)}, nil
+	return readOne(ctx, d, "select category", db.ScanCategory, selectCategory, id)
 }
 
 // Categories implements [db.DB].
@@ -42,9 +34,7 @@ func (d *DB) Categories(ctx context.Context, q db.CategoryQuery) ([]animalstore.
 	if q.After != nil {
 		query, from = "SELECT id, name FROM categories WHERE id > ? ORDER BY id LIMIT +?", *q.After
 	}
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Category, error) {
-		return selectAll(c, "select categories", scanCategory, query, from, q.Limit)
-	})
+	return list(ctx, d, "select categories", db.ScanCategory, query, from, q.Limit)
 }
 
 // PutCategory implements [db.DB].
@@ -52,7 +42,7 @@ func (d *DB) PutCategory(ctx context.Context, category animalstore.Category, che
 	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (created bool, err error) {
 		var known *animalstore.Category
-		switch before, err := selectCategory(c, category.ID); {
+		switch before, err := selectOne(c, "select category", db.ScanCategory, selectCategory, category.ID); {
 		case err == nil:
 			known = &before
 		case !errors.Is(err, db.ErrNotFound):

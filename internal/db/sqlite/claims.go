@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 
 	"animalstore"
@@ -65,76 +64,47 @@ func (cs *claims) end(due *db.ClaimedDelivery) {
 	}
 }
 
-// pending selects the pending deliveries of a webhook (?1). Those of a webhook that isn't
+// webhookState is whether a webhook is active.
+type webhookState struct{ id, state int64 }
+
+func scanState(r db.Row) (w webhookState, err error) {
+	err = r.Scan(&w.id, &w.state)
+	return w, err
+}
+
+// pending selects the pending deliveries of the webhook (?1). Those of a webhook that isn't
 // active stay pending, except for pings.
-func pending(state animalstore.WebhookState) string {
-	const all = "webhook_id = ?1 AND state = " + db.SQLDeliveryPending
-	if state != animalstore.WebhookActive {
-		return all + " AND " + db.SQLPing
+func (w webhookState) pending() string {
+	if db.FromStored(animalstore.WebhookStates, w.state) == animalstore.WebhookActive {
+		return "webhook_id = ?1 AND deliveries.state = 0"
 	}
-	return all
-}
-
-const dueColumns = "SELECT id, event_id, type, event_time, data, tries, retries FROM deliveries "
-
-// scanDue completes what all deliveries of a webhook have in common.
-func scanDue(stmt *sqlite.Stmt, due db.ClaimedDelivery) db.ClaimedDelivery {
-	due.ID = stmt.ColumnInt64(0)
-	due.EventID = stmt.ColumnInt64(1)
-	due.Type = db.DeliveryType(stmt.ColumnInt64(2))
-	due.Time = animalstore.AtMilli(stmt.ColumnInt64(3))
-	due.Data = json.RawMessage(stmt.ColumnText(4))
-	due.Tries = int(stmt.ColumnInt64(5))
-	due.Retries = stmt.ColumnInt64(6)
-	return due
-}
-
-// selectTarget returns a webhook's state and what all its deliveries have in common.
-func selectTarget(c *sqlite.Conn, id int64, now, lease animalstore.Time) (state animalstore.WebhookState, common db.ClaimedDelivery, err error) {
-	common, err = selectOne(c, "select webhook", func(stmt *sqlite.Stmt) (db.ClaimedDelivery, error) {
-		state = db.FromStored(animalstore.WebhookStates, stmt.ColumnInt64(0))
-		due := db.ClaimedDelivery{WebhookID: id, Lease: lease, URL: stmt.ColumnText(1), Secrets: []string{stmt.ColumnText(2)}}
-		if old := stmt.ColumnText(3); old != "" {
-			due.Secrets = append(due.Secrets, old)
-		}
-		return due, nil
-	}, "SELECT state, url, secret, CASE WHEN old_secret_until > ?2 THEN old_secret ELSE '' END FROM webhooks WHERE id = ?1", id, now.Milli())
-	return state, common, err
+	return "webhook_id = ?1 AND deliveries.state = 0 AND event_id = 0"
 }
 
 // claim claims at most n deliveries of a webhook. The caller holds mu.
-func (cs *claims) claim(c *sqlite.Conn, webhookID int64, now, lease animalstore.Time, n int) (claimed []db.ClaimedDelivery, err error) {
-	state, common, err := selectTarget(c, webhookID, now, lease)
-	if err != nil {
-		return nil, ignoreNotFound(err) // it was deleted
-	}
-	of := cs.of[webhookID]
-	err = selectEach(c, "select due deliveries", func(stmt *sqlite.Stmt) error {
-		id := stmt.ColumnInt64(0)
+func (cs *claims) claim(c *sqlite.Conn, w webhookState, now, lease animalstore.Time, n int) (claimed []db.ClaimedDelivery, err error) {
+	of := cs.of[w.id]
+	scan := db.ScanClaimed(lease)
+	err = selectEach(c, "select due deliveries", func(r row) error {
+		id := r.ColumnInt64(0)
 		if len(claimed) == n || of[id] > now.Milli() {
 			return nil
 		}
+		due, err := scan(r)
+		if err != nil {
+			return err
+		}
 		if of == nil {
 			of = map[int64]int64{}
-			cs.of[webhookID] = of
+			cs.of[w.id] = of
 		}
 		of[id] = lease.Milli()
-		claimed = append(claimed, scanDue(stmt, common))
+		claimed = append(claimed, due)
 		return nil
-	}, dueColumns+"WHERE "+pending(state)+" AND due_at <= ?2 ORDER BY due_at LIMIT +?3", webhookID, now.Milli(), n+len(of))
+	}, `SELECT deliveries.id, webhook_id, event_id, type, event_time, data, tries, retries, url, secret, CASE WHEN old_secret_until > ?2 THEN old_secret ELSE '' END
+		FROM deliveries JOIN webhooks ON webhooks.id = webhook_id WHERE `+w.pending()+` AND due_at <= ?2 ORDER BY due_at LIMIT +?3`,
+		w.id, now.Milli(), n+len(of))
 	return claimed, err
-}
-
-type webhookState struct {
-	id    int64
-	state animalstore.WebhookState
-}
-
-func webhookStates(c *sqlite.Conn) ([]webhookState, error) {
-	scan := func(stmt *sqlite.Stmt) (webhookState, error) {
-		return webhookState{stmt.ColumnInt64(0), db.FromStored(animalstore.WebhookStates, stmt.ColumnInt64(1))}, nil
-	}
-	return selectAll(c, "select webhooks", scan, "SELECT id, state FROM webhooks")
 }
 
 // due reports whether a delivery of a webhook may be claimed.
@@ -142,17 +112,17 @@ func (cs *claims) due(c *sqlite.Conn, w webhookState, now animalstore.Time) (due
 	if n, _ := cs.count(w.id, now); n >= db.MaxInFlight {
 		return false, nil
 	}
-	err = selectEach(c, "look for due deliveries", func(stmt *sqlite.Stmt) error {
-		due = due || cs.of[w.id][stmt.ColumnInt64(0)] <= now.Milli()
+	err = selectEach(c, "look for due deliveries", func(r row) error {
+		due = due || cs.of[w.id][r.ColumnInt64(0)] <= now.Milli()
 		return nil
-	}, "SELECT id FROM deliveries WHERE "+pending(w.state)+" AND due_at <= ?2 ORDER BY due_at LIMIT +?3", w.id, now.Milli(), 1+len(cs.of[w.id]))
+	}, "SELECT id FROM deliveries WHERE "+w.pending()+" AND due_at <= ?2 ORDER BY due_at LIMIT +?3", w.id, now.Milli(), 1+len(cs.of[w.id]))
 	return due, err
 }
 
 // nextDue returns the earliest time after now at which a delivery of a webhook becomes
 // due, or 0. It reads one entry of an index.
 func nextDue(c *sqlite.Conn, w webhookState, now animalstore.Time) (int64, error) {
-	return selectInt(c, "look for the next delivery", "SELECT due_at FROM deliveries WHERE "+pending(w.state)+" AND due_at > ?2 ORDER BY due_at LIMIT 1", w.id, now.Milli())
+	return selectInt(c, "look for the next delivery", "SELECT due_at FROM deliveries WHERE "+w.pending()+" AND due_at > ?2 ORDER BY due_at LIMIT 1", w.id, now.Milli())
 }
 
 // WebhookWork implements [db.DB].
@@ -160,7 +130,7 @@ func (d *DB) WebhookWork(ctx context.Context, now animalstore.Time) (work db.Web
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	err = d.read(ctx, func(c *sqlite.Conn) error {
-		all, err := webhookStates(c)
+		all, err := selectAll(c, "select webhooks", scanState, "SELECT id, state FROM webhooks")
 		if err != nil || len(all) == 0 {
 			return err
 		}
@@ -194,14 +164,14 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 	d.claims.mu.Lock()
 	defer d.claims.mu.Unlock()
 	err = d.read(ctx, func(c *sqlite.Conn) error {
-		all, err := webhookStates(c)
+		all, err := selectAll(c, "select webhooks", scanState, "SELECT id, state FROM webhooks")
 		for _, w := range all {
 			n, _ := d.claims.count(w.id, now)
 			if err != nil || n >= db.MaxInFlight {
 				continue
 			}
 			var some []db.ClaimedDelivery
-			some, err = d.claims.claim(c, w.id, now, lease, db.MaxInFlight-n)
+			some, err = d.claims.claim(c, w, now, lease, db.MaxInFlight-n)
 			claimed = append(claimed, some...)
 		}
 		return err

@@ -193,8 +193,8 @@ func (Files) Reserve(path string) (release func() error, err error) {
 // BeginBackup stored since it has this id.
 func (d *DB) BackupID(ctx context.Context) (id string, latest db.Begun, err error) {
 	err = d.read(ctx, func(c *sqlite.Conn) error {
-		return selectEach(c, "select id", func(stmt *sqlite.Stmt) error {
-			id, latest = stmt.ColumnText(0), db.Begun{Directory: time.UnixMilli(stmt.ColumnInt64(1)), Remote: time.UnixMilli(stmt.ColumnInt64(2))}
+		return selectEach(c, "select id", func(r row) error {
+			id, latest = r.ColumnText(0), db.Begun{Directory: time.UnixMilli(r.ColumnInt64(1)), Remote: time.UnixMilli(r.ColumnInt64(2))}
 			return nil
 		}, "SELECT value, backed_up_at, uploaded_at FROM store_id")
 	})
@@ -215,10 +215,6 @@ func (d *DB) RenewID(ctx context.Context, old string) (id string, err error) {
 		if err := execute(c, "renew id", "UPDATE store_id SET value = lower(hex(randomblob(6))), backed_up_at = 0, uploaded_at = 0 WHERE value = ?", old); err != nil {
 			return "", err
 		}
-		err = selectEach(c, "select id", func(stmt *sqlite.Stmt) error {
-			id = stmt.ColumnText(0)
-			return nil
-		}, "SELECT value FROM store_id")
-		return id, err
+		return selectOne(c, "select id", db.ScanValue[string], "SELECT value FROM store_id")
 	})
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"animalstore"
@@ -11,46 +10,11 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-const deliveryColumns = "id, event_id, type, state, due_at, created_at, attempts"
-
 // ?1 is the upper bound of ids, ?2 the limit, ?3 the webhook and ?4 the state.
 var (
-	listDeliveries, listDeliveriesByState = listsOfDeliveries(deliveryColumns)
-	listTimes, listTimesByState           = listsOfDeliveries("id, state, due_at, created_at")
+	listDeliveries        = mergeStatuses(db.StoredIndexes(animalstore.DeliveryStates), "SELECT "+db.DeliveryColumns+" FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = %d ORDER BY id DESC LIMIT +?2", newestFirst)
+	listDeliveriesByState = "SELECT " + db.DeliveryColumns + " FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = ?4 ORDER BY id DESC LIMIT +?2"
 )
-
-func listsOfDeliveries(columns string) (all, byState string) {
-	query := "SELECT " + columns + " FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = %s ORDER BY id DESC LIMIT +?2"
-	return mergeStatuses(db.StoredIndexes(animalstore.DeliveryStates), fmt.Sprintf(query, "%d"), newestFirst), fmt.Sprintf(query, "?4")
-}
-
-// scanTimes scans what decides whether a delivery is retried.
-func scanTimes(stmt *sqlite.Stmt) (db.StoredDelivery, error) {
-	return db.StoredDelivery{ID: stmt.ColumnInt64(0), State: stmt.ColumnInt64(1), DueAt: stmt.ColumnInt64(2), CreatedAt: stmt.ColumnInt64(3)}, nil
-}
-
-func scanDelivery(stmt *sqlite.Stmt) (animalstore.Delivery, error) {
-	row := storedDelivery(stmt)
-	return row.Delivery()
-}
-
-func scanDeliveryWithBody(stmt *sqlite.Stmt) (animalstore.DeliveryWithBody, error) {
-	row := storedDelivery(stmt)
-	row.EventTime, row.Data = stmt.ColumnInt64(7), stmt.ColumnText(8)
-	return row.WithBody()
-}
-
-func storedDelivery(stmt *sqlite.Stmt) db.StoredDelivery {
-	return db.StoredDelivery{
-		ID:        stmt.ColumnInt64(0),
-		EventID:   stmt.ColumnInt64(1),
-		Type:      stmt.ColumnInt64(2),
-		State:     stmt.ColumnInt64(3),
-		DueAt:     stmt.ColumnInt64(4),
-		CreatedAt: stmt.ColumnInt64(5),
-		Attempts:  stmt.ColumnText(6),
-	}
-}
 
 // Deliveries implements [db.DB].
 func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.Delivery, error) {
@@ -62,20 +26,18 @@ func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.
 		if _, err := selectWebhook(c, q.WebhookID); err != nil {
 			return nil, err
 		}
-		return selectAll(c, "select deliveries", scanDelivery, query, args...)
+		return selectAll(c, "select deliveries", db.ScanDelivery, query, args...)
 	})
 }
 
 func selectDelivery(c *sqlite.Conn, webhookID, id int64) (animalstore.Delivery, error) {
-	return selectOne(c, "select delivery", scanDelivery, "SELECT "+deliveryColumns+" FROM deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
+	return selectOne(c, "select delivery", db.ScanDelivery, "SELECT "+db.DeliveryColumns+" FROM deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
 }
 
 // Delivery implements [db.DB].
 func (d *DB) Delivery(ctx context.Context, webhookID, id int64) (animalstore.DeliveryWithBody, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.DeliveryWithBody, error) {
-		return selectOne(c, "select delivery", scanDeliveryWithBody,
-			"SELECT "+deliveryColumns+", event_time, data FROM deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
-	})
+	return readOne(ctx, d, "select delivery", db.ScanDeliveryWithBody,
+		"SELECT "+db.DeliveryColumns+", event_time, data FROM deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
 }
 
 // PingWebhook implements [db.DB].
@@ -108,19 +70,8 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 
 // RetryDeliveries implements [db.DB].
 func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
-	query, args := listTimes, []any{db.UpperBound(q.Before), db.MaxRetried, q.WebhookID}
-	if q.State != "" {
-		query, args = listTimesByState, append(args, q.StoredState())
-	}
-	var rows []db.StoredDelivery
-	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
-		if _, err := selectWebhook(c, q.WebhookID); err != nil {
-			return err
-		}
-		rows, err = selectAll(c, "select deliveries", scanTimes, query, args...)
-		return err
-	})
-	ids, next := q.Select(rows)
+	examined, err := d.Deliveries(ctx, db.DeliveryQuery{WebhookID: q.WebhookID, State: q.State, Before: q.Before, Limit: db.MaxRetried})
+	ids, next := q.Select(examined)
 	if err != nil || len(ids) == 0 {
 		return 0, next, err
 	}
@@ -140,19 +91,12 @@ func (d *DB) DropDeliveries(ctx context.Context, before animalstore.Time, max in
 		"DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries ORDER BY id LIMIT ?2) AND created_at < ?1", before, max)
 }
 
-// receivers returns the webhooks that may get events after the position.
+// receivers returns the webhooks that may get events after the position. Without any, the
+// position and the newest event are 0.
 func receivers(c *sqlite.Conn) (all []db.Receiver, position, newest int64, err error) {
-	if _, newest, err = eventRange(c); err != nil {
-		return nil, 0, 0, err
-	}
-	if position, err = selectInt(c, "select position", "SELECT event_id FROM webhook_position WHERE id = 1"); err != nil {
-		return nil, 0, 0, err
-	}
-	scan := func(stmt *sqlite.Stmt) (db.Receiver, error) {
-		return db.NewReceiver(stmt.ColumnInt64(0), stmt.ColumnText(1), stmt.ColumnInt64(2), stmt.ColumnInt64(3)), nil
-	}
-	all, err = selectAll(c, "select webhooks", scan,
-		"SELECT id, types, from_event, to_event FROM webhooks WHERE from_event < ?1 AND (state = "+db.SQLWebhookActive+" OR to_event > ?2)", newest, position)
+	all, err = selectAll(c, "select webhooks", db.ScanReceiver(&position, &newest), `SELECT id, types, from_event, to_event, position, newest
+		FROM (SELECT coalesce(max(id), 0) AS newest FROM events), (SELECT coalesce(max(event_id), 0) AS position FROM webhook_position)
+		JOIN webhooks ON from_event < newest AND (state = 0 OR to_event > position)`)
 	return all, position, newest, err
 }
 
@@ -169,7 +113,7 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 	}
 	return resultOf(ctx, d.writer.doWithoutSavepoint, func(c *sqlite.Conn) (more bool, err error) {
 		all, position, newest, err := receivers(c)
-		if err != nil {
+		if err != nil || len(all) == 0 {
 			return false, err
 		}
 		first, last := db.DispatchRange(all, position, newest, max)
@@ -178,8 +122,7 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 				return false, err
 			}
 		}
-		more = last < newest && len(all) > 0
-		return more, execute(c, "store position", "INSERT INTO webhook_position (id, event_id) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id", last)
+		return last < newest, execute(c, "store position", "INSERT INTO webhook_position (id, event_id) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id", last)
 	})
 }
 
@@ -193,7 +136,11 @@ func insertDeliveries(c *sqlite.Conn, r *db.Receiver, first, last int64, at anim
 // dispatchBacklog creates deliveries for the events that haven't been dispatched to a webhook
 // yet. From then on it gets only later ones.
 func dispatchBacklog(c *sqlite.Conn, webhookID int64) error {
-	all, position, newest, err := receivers(c)
+	_, newest, err := eventRange(c)
+	if err != nil {
+		return err
+	}
+	all, position, _, err := receivers(c)
 	if err != nil {
 		return err
 	}
@@ -242,7 +189,11 @@ func (d *DB) FinishDelivery(ctx context.Context, r db.DeliveryResult, now, lease
 	// The result is stored, so this isn't an error: what can't be read now is claimed
 	// later.
 	_ = d.read(ctx, func(c *sqlite.Conn) error {
-		claimed, err := d.claims.claim(c, r.Delivery.WebhookID, now, lease, 1)
+		webhook, err := selectOne(c, "select webhook", scanState, "SELECT id, state FROM webhooks WHERE id = ?", r.Delivery.WebhookID)
+		if err != nil {
+			return err
+		}
+		claimed, err := d.claims.claim(c, webhook, now, lease, 1)
 		if len(claimed) > 0 {
 			next = &claimed[0]
 		}
@@ -261,8 +212,7 @@ func ignoreNotFound(err error) error {
 // storeResult updates a delivery. It can be repeated, if it isn't known whether it was
 // stored.
 func storeResult(c *sqlite.Conn, r *db.DeliveryResult) error {
-	scan := func(stmt *sqlite.Stmt) (string, error) { return stmt.ColumnText(0), nil }
-	before, err := selectOne(c, "select attempts", scan, "SELECT attempts FROM deliveries WHERE id = ?", r.Delivery.ID)
+	before, err := selectOne(c, "select attempts", db.ScanValue[string], "SELECT attempts FROM deliveries WHERE id = ?", r.Delivery.ID)
 	if err != nil {
 		return err
 	}

@@ -28,10 +28,6 @@ func classify(err error) error {
 	return err
 }
 
-// errDamagedRow means that this program can't have written a row as it is stored. Only the
-// request that reads it fails.
-var errDamagedRow = errors.New("a stored row is damaged")
-
 // isFatal reports whether an error in a write means that the file, or the system's cache
 // of it, can't be trusted any more. A WAL index that can't grow means that the disk is
 // full, which isn't fatal.

@@ -3,8 +3,8 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
+	"errors"
+	"slices"
 	"time"
 
 	"animalstore"
@@ -25,161 +25,84 @@ func insertPetEvent(c *sqlite.Conn, by db.Origin, t animalstore.EventType, subje
 		db.EventTypeIndex(t), subjectID, petID, time.Now().UnixMilli(), by.KeyID, by.RequestID, data)
 }
 
-const eventColumns = "id, type, subject_id, created_at, key_id, request_id, data"
-
-// Parameters: the bounds of ids, the limit and, if only one pet's or subject's events are
-// wanted, its id.
+// Parameters: the id that the list begins after or before, the limit and, if only the events
+// of one pet or other subject are wanted, its id.
 const (
-	selectEventsOf = "SELECT " + eventColumns + " FROM events WHERE "
-	ofPet          = "pet_id = ?4 AND pet_id <> 0 AND " // the index has no zeros
-	ofSubject      = "subject_id = ?4 AND " + db.SQLOtherSubject + " AND "
-	eventsForward  = "id > ?1 AND id <= ?2 ORDER BY id LIMIT +?3"
-	eventsBackward = "id > ?1 AND id < ?2 ORDER BY id DESC LIMIT +?3"
+	listEvents          = "SELECT " + db.EventColumns + " FROM events WHERE id > ?1 ORDER BY id LIMIT +?2"
+	listEventsOfPet     = "SELECT " + db.EventColumns + " FROM events WHERE pet_id = ?3 AND pet_id <> 0 AND id > ?1 ORDER BY id LIMIT +?2"
+	listEventsOfSubject = "SELECT " + db.EventColumns + " FROM events WHERE subject_id = ?3 AND type > 2 AND id > ?1 ORDER BY id LIMIT +?2"
+
+	listEventsBefore          = "SELECT " + db.EventColumns + " FROM events WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
+	listEventsOfPetBefore     = "SELECT " + db.EventColumns + " FROM events WHERE pet_id = ?3 AND pet_id <> 0 AND id < ?1 ORDER BY id DESC LIMIT +?2"
+	listEventsOfSubjectBefore = "SELECT " + db.EventColumns + " FROM events WHERE subject_id = ?3 AND type > 2 AND id < ?1 ORDER BY id DESC LIMIT +?2"
 )
 
-// eventListQuery returns the statement for a filter.
-func eventListQuery(filter *db.EventFilter, backward bool) string {
-	of, end := "", eventsForward
+// eventListQuery returns the statement for q and its arguments.
+func eventListQuery(q *db.EventQuery, filter *db.EventFilter) (query string, args []any) {
+	all, ofPet, ofSubject := listEvents, listEventsOfPet, listEventsOfSubject
+	if q.Before != 0 {
+		all, ofPet, ofSubject = listEventsBefore, listEventsOfPetBefore, listEventsOfSubjectBefore
+	}
+	args = []any{q.Start(), filter.Examined(q.Limit)}
 	switch {
 	case filter.PetID != 0:
-		of = ofPet
+		return ofPet, append(args, filter.PetID)
 	case filter.HasID:
-		of = ofSubject
+		return ofSubject, append(args, filter.SubjectID)
 	}
-	if backward {
-		end = eventsBackward
-	}
-	return selectEventsOf + of + end
+	return all, args
 }
 
 // Events implements [db.DB]. Its statements don't share a snapshot, so the newest id is
 // read first and the oldest last: no event that is added or dropped in between is missed.
 func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.Event, last int64, err error) {
 	filter := q.Filter()
-	if q.Before != 0 {
-		return d.eventsBefore(ctx, q, &filter)
-	}
-	err = d.read(ctx, func(c *sqlite.Conn) error {
-		_, newest, err := eventRange(c)
-		if err != nil {
+	page := db.EventPage{All: true, Events: make([]animalstore.Event, 0, min(q.Limit, 128))}
+	err = d.read(ctx, func(c *sqlite.Conn) (err error) {
+		if _, page.Newest, err = eventRange(c); err != nil {
 			return err
 		}
-		if q.After > newest {
-			return db.ErrEventsExpired
-		}
-		events, last = []animalstore.Event{}, newest
-		if !filter.None && q.After < newest {
-			var all bool
-			if events, last, all, err = selectEvents(c, eventList{false, q.After, newest, q.Limit, &filter}); err != nil {
+		if !filter.None {
+			if err := selectEvents(c, &page, &q, &filter); err != nil {
 				return err
 			}
-			if all {
-				last = newest
-			}
 		}
-		first, _, err := eventRange(c)
-		if err == nil && q.After < first {
-			return db.ErrEventsExpired
-		}
+		page.First, _, err = eventRange(c)
 		return err
 	})
 	if err != nil {
 		return nil, q.After, err
 	}
-	return events, last, nil
+	return q.Result(&page)
 }
 
-// eventsBefore is Events for a query with Before. It reads the oldest id first: what is
-// dropped in between may be missed.
-func (d *DB) eventsBefore(ctx context.Context, q db.EventQuery, filter *db.EventFilter) (events []animalstore.Event, last int64, err error) {
-	err = d.read(ctx, func(c *sqlite.Conn) error {
-		first, newest, err := eventRange(c)
-		if err != nil {
-			return err
+func selectEvents(c *sqlite.Conn, page *db.EventPage, q *db.EventQuery, filter *db.EventFilter) error {
+	query, args := eventListQuery(q, filter)
+	examined := 0
+	err := selectEach(c, "select events", func(r row) error {
+		examined++
+		page.Last = r.ColumnInt64(0)
+		if filter.Types == nil || slices.Contains(filter.Types, r.ColumnInt64(1)) {
+			event, err := db.ScanEvent(r)
+			if err != nil {
+				return err
+			}
+			page.Events = append(page.Events, event)
 		}
-		before := q.Before
-		if before == db.LatestEvents {
-			before = newest + 1
-		} else if before > newest {
-			return db.ErrEventsExpired
+		if page.All = examined < filter.Examined(q.Limit) && len(page.Events) < q.Limit; !page.All {
+			return errPageFull
 		}
-		events, last = []animalstore.Event{}, 0
-		if filter.None || before <= first+1 {
-			return nil
-		}
-		all := false
-		if events, last, all, err = selectEvents(c, eventList{true, first, before, q.Limit, filter}); all || last == first+1 {
-			last = 0
-		}
-		return err
-	})
-	if err != nil {
-		return nil, 0, err
+		return nil
+	}, query, args...)
+	if errors.Is(err, errPageFull) {
+		return nil
 	}
-	return events, last, nil
-}
-
-// eventList is what a list of events is limited to.
-type eventList struct {
-	backward     bool  // newest first
-	lower, upper int64 // bounds of ids
-	limit        int
-	filter       *db.EventFilter
-}
-
-// selectEvents returns the matching events, the last id it examined, and whether it
-// examined all of them.
-func selectEvents(c *sqlite.Conn, l eventList) (events []animalstore.Event, last int64, all bool, err error) {
-	events = make([]animalstore.Event, 0, min(l.limit, 128))
-	examined := l.filter.Examined(l.limit)
-	args := []any{l.lower, l.upper, examined}
-	switch {
-	case l.filter.PetID != 0:
-		args = append(args, l.filter.PetID)
-	case l.filter.HasID:
-		args = append(args, l.filter.SubjectID)
-	}
-	stmt, err := prepare(c, eventListQuery(l.filter, l.backward), args)
-	if err != nil {
-		return nil, 0, false, fmt.Errorf("select events: %w", err)
-	}
-	defer stmt.Reset()
-	for n := 0; n < examined && len(events) < l.limit; n++ {
-		more, err := stmt.Step()
-		if err != nil {
-			return nil, 0, false, fmt.Errorf("select events: %w", err)
-		}
-		if !more {
-			return events, last, true, nil
-		}
-		last = stmt.ColumnInt64(0)
-		if l.filter.Matches(stmt.ColumnInt64(1)) {
-			events = append(events, scanEvent(stmt))
-		}
-	}
-	return events, last, false, nil
-}
-
-func scanEvent(stmt *sqlite.Stmt) animalstore.Event {
-	row := db.StoredEvent{
-		ID:        stmt.ColumnInt64(0),
-		Type:      stmt.ColumnInt64(1),
-		SubjectID: stmt.ColumnInt64(2),
-		Time:      stmt.ColumnInt64(3),
-		KeyID:     stmt.ColumnInt64(4),
-		RequestID: stmt.ColumnText(5),
-		Data:      make(json.RawMessage, stmt.ColumnLen(6)),
-	}
-	stmt.ColumnBytes(6, row.Data)
-	return row.Event()
+	return err
 }
 
 // eventRange is EventRange on a connection.
 func eventRange(c *sqlite.Conn) (first, newest int64, err error) {
-	err = selectEach(c, "select range of events", func(stmt *sqlite.Stmt) error {
-		first, newest = stmt.ColumnInt64(0), stmt.ColumnInt64(1)
-		return nil
-	}, "SELECT coalesce((SELECT min(id) FROM events), 1) - 1, coalesce((SELECT max(id) FROM events), 0)")
+	err = selectEach(c, "select range of events", func(r row) error { return r.Scan(&first, &newest) }, "SELECT coalesce((SELECT min(id) FROM events), 1) - 1, coalesce((SELECT max(id) FROM events), 0)")
 	return first, newest, err
 }
 

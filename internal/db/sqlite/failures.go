@@ -79,25 +79,7 @@ func (d *DB) Failures(ctx context.Context, q db.FailureQuery) ([]animalstore.Fai
 	case q.Code != "":
 		query, args = listFailuresByCode, append(args, string(q.Code))
 	}
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Failure, error) {
-		return selectAll(c, "select failures", scanFailure, query, args...)
-	})
-}
-
-func scanFailure(stmt *sqlite.Stmt) (animalstore.Failure, error) {
-	f := animalstore.Failure{
-		ID:         stmt.ColumnInt64(0),
-		Time:       animalstore.AtMilli(stmt.ColumnInt64(1)),
-		RequestID:  stmt.ColumnText(2),
-		KeyID:      stmt.ColumnInt64(3),
-		Method:     stmt.ColumnText(4),
-		Status:     stmt.ColumnInt(7),
-		Code:       animalstore.Code(stmt.ColumnText(8)),
-		Message:    stmt.ColumnText(9),
-		DurationMs: stmt.ColumnInt64(10),
-	}
-	db.SetRoute(&f, stmt.ColumnText(5), stmt.ColumnText(6))
-	return f, nil
+	return list(ctx, d, "select failures", db.ScanFailure, query, args...)
 }
 
 // DropFailures implements [db.DB].

@@ -26,12 +26,7 @@ func writeOrReplay[T any](c *sqlite.Conn, idempotency *db.Idempotency, write fun
 	}
 	var hash []byte
 	stored := ""
-	err = selectEach(c, "select idempotency record", func(stmt *sqlite.Stmt) error {
-		hash = make([]byte, stmt.ColumnLen(0))
-		stmt.ColumnBytes(0, hash)
-		stored = stmt.ColumnText(1)
-		return nil
-	}, "SELECT body_hash, result FROM idempotency_records WHERE key_id = ? AND operation = ? AND token = ? AND created_at > ?",
+	err = selectEach(c, "select idempotency record", func(r row) error { return r.Scan(&hash, &stored) }, "SELECT body_hash, result FROM idempotency_records WHERE key_id = ? AND operation = ? AND token = ? AND created_at > ?",
 		idempotency.KeyID, idempotency.Operation, idempotency.Token, idempotency.ExpiredAt().Milli())
 	if err != nil {
 		return r, err

@@ -4,8 +4,7 @@ import (
 	"context"
 
 	"animalstore"
-
-	"zombiezen.com/go/sqlite"
+	"animalstore/internal/db"
 )
 
 // Each status is counted in its part of an index, which is twice as fast as reading all
@@ -22,16 +21,9 @@ const (
 )
 
 // CountPets implements [db.DB].
-func (d *DB) CountPets(ctx context.Context, categoryID *int64) (counted animalstore.Inventory, err error) {
-	query, args := countPets, []any(nil)
+func (d *DB) CountPets(ctx context.Context, categoryID *int64) (animalstore.Inventory, error) {
 	if categoryID != nil {
-		query, args = countPetsOfCategory, []any{*categoryID}
+		return readOne(ctx, d, "count pets", db.ScanInventory, countPetsOfCategory, *categoryID)
 	}
-	err = d.read(ctx, func(c *sqlite.Conn) error {
-		return selectEach(c, "count pets", func(stmt *sqlite.Stmt) error {
-			counted = animalstore.Inventory{Available: stmt.ColumnInt64(0), Pending: stmt.ColumnInt64(1), Sold: stmt.ColumnInt64(2)}
-			return nil
-		}, query, args...)
-	})
-	return counted, err
+	return readOne(ctx, d, "count pets", db.ScanInventory, countPets)
 }

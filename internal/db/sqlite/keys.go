@@ -11,15 +11,13 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// keyColumns are read by scanKey. The last one is the expiry of the secret by which the
-// key was found, or 0 in queries that don't search by secret. Those that do are for
-// authentication, which doesn't need the ban.
+// Queries that search by secret are for authentication, which doesn't need the ban.
 const (
-	keyFields  = "keys.id, name, plan, per_minute, per_day, permissions, environment, created_at, keys.expires_at, last_used, revoked_at, unbanned_at, suspended_at, networks"
-	keyColumns = keyFields + `,
+	selectKeys = "SELECT " + db.KeyColumns + `,
 		COALESCE((SELECT banned_until FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0),
-		COALESCE((SELECT ban_level FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0), 0`
-	keyByHashQuery = "SELECT " + keyFields + ", 0, 0, key_secrets.expires_at FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = ?"
+		COALESCE((SELECT ban_level FROM limit_states WHERE key_id = keys.id AND banned_at > unbanned_at), 0), 0 FROM keys `
+	selectKey      = selectKeys + "WHERE id = ?"
+	keyByHashQuery = "SELECT " + db.KeyColumns + ", 0, 0, key_secrets.expires_at FROM key_secrets JOIN keys ON keys.id = key_id WHERE hash = ?"
 )
 
 // CreateKey implements [db.DB].
@@ -71,9 +69,7 @@ func insertSecret(c *sqlite.Conn, keyID int64, hash db.KeyHash) error {
 // KeyByHash implements [db.DB].
 func (d *DB) KeyByHash(ctx context.Context, hash db.KeyHash) (key animalstore.Key, found bool, err error) {
 	ctx = fair.WithCaller(ctx, fair.LookupByHash(hash))
-	key, err = resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Key, error) {
-		return selectOne(c, "select key", scanKey, keyByHashQuery, hash[:])
-	})
+	key, err = readOne(ctx, d, "select key", db.ScanKey, keyByHashQuery, hash[:])
 	if errors.Is(err, db.ErrNotFound) {
 		return key, false, nil
 	}
@@ -85,7 +81,7 @@ func (d *DB) KeysByHash(ctx context.Context, hashes []db.KeyHash) (found map[db.
 	err = d.read(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), func(c *sqlite.Conn) error {
 		found = make(map[db.KeyHash]animalstore.Key, len(hashes))
 		for _, hash := range hashes {
-			key, err := selectOne(c, "select key", scanKey, keyByHashQuery, hash[:])
+			key, err := selectOne(c, "select key", db.ScanKey, keyByHashQuery, hash[:])
 			if err == nil {
 				found[hash] = key
 			} else if !errors.Is(err, db.ErrNotFound) {
@@ -101,8 +97,8 @@ func (d *DB) KeysByHash(ctx context.Context, hashes []db.KeyHash) (found map[db.
 func (d *DB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string, err error) {
 	names = make(map[int64]string, len(ids))
 	err = d.read(ctx, func(c *sqlite.Conn) error {
-		return selectEach(c, "select names of keys", func(stmt *sqlite.Stmt) error {
-			names[stmt.ColumnInt64(0)] = stmt.ColumnText(1)
+		return selectEach(c, "select names of keys", func(r row) error {
+			names[r.ColumnInt64(0)] = r.ColumnText(1)
 			return nil
 		}, "SELECT id, name FROM keys WHERE id IN (SELECT value FROM json_each(?))", jsonArray(ids))
 	})
@@ -111,24 +107,17 @@ func (d *DB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string,
 
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (string, error) {
-	text := func(stmt *sqlite.Stmt) (string, error) { return stmt.ColumnText(0), nil }
-	return resultOf(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), d.read, func(c *sqlite.Conn) (string, error) {
-		return selectOne(c, "select version of keys", text, "SELECT version FROM keys_version")
-	})
+	return readOne(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), d, "select version of keys", db.ScanValue[string], "SELECT version FROM keys_version")
 }
 
 // Key implements [db.DB].
 func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Key, error) {
-		return keyByID(c, id)
-	})
+	return readOne(ctx, d, "select key", db.ScanKey, selectKey, id)
 }
 
 // Keys implements [db.DB].
 func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Key, error) {
-		return selectAll(c, "select keys", scanKey, "SELECT "+keyColumns+" FROM keys WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
-	})
+	return list(ctx, d, "select keys", db.ScanKey, selectKeys+"WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
 }
 
 // UpdateKey implements [db.DB].
@@ -196,26 +185,5 @@ func (d *DB) RotateKey(ctx context.Context, id int64, r db.KeyRotation, check fu
 }
 
 func keyByID(c *sqlite.Conn, id int64) (animalstore.Key, error) {
-	return selectOne(c, "select key", scanKey, "SELECT "+keyColumns+" FROM keys WHERE id = ?", id)
-}
-
-func scanKey(stmt *sqlite.Stmt) (animalstore.Key, error) {
-	return animalstore.Key{
-		ID:          stmt.ColumnInt64(0),
-		Name:        stmt.ColumnText(1),
-		Plan:        animalstore.Plan(stmt.ColumnText(2)),
-		Limits:      animalstore.Limits{PerMinute: stmt.ColumnInt64(3), PerDay: stmt.ColumnInt64(4)},
-		Permissions: animalstore.Permissions(stmt.ColumnInt64(5)),
-		Environment: animalstore.Environment(stmt.ColumnText(6)),
-		CreatedAt:   animalstore.AtMilli(stmt.ColumnInt64(7)),
-		ExpiresAt:   animalstore.AtMilli(stmt.ColumnInt64(8)),
-		LastUsedAt:  animalstore.AtMilli(stmt.ColumnInt64(9)),
-		RevokedAt:   animalstore.AtMilli(stmt.ColumnInt64(10)),
-		UnbannedAt:  animalstore.AtMilli(stmt.ColumnInt64(11)),
-		SuspendedAt: animalstore.AtMilli(stmt.ColumnInt64(12)),
-		Networks:    animalstore.Networks(stmt.ColumnText(13)),
-		Ban:         animalstore.Ban{Until: animalstore.AtMilli(stmt.ColumnInt64(14)), Level: stmt.ColumnInt64(15)},
-
-		SecretExpiresAt: animalstore.AtMilli(stmt.ColumnInt64(16)),
-	}, nil
+	return selectOne(c, "select key", db.ScanKey, selectKey, id)
 }

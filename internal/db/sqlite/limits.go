@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -14,15 +15,11 @@ import (
 
 // LimitState implements [db.DB].
 func (d *DB) LimitState(ctx context.Context, keyID int64) (db.LimitState, error) {
-	var s db.LimitState
-	err := d.read(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup, ID: keyID}), func(c *sqlite.Conn) error {
-		return selectEach(c, "select limit state", func(stmt *sqlite.Stmt) error {
-			for i, field := range db.LimitFields(&s) {
-				*field = stmt.ColumnInt64(i)
-			}
-			return nil
-		}, "SELECT "+db.LimitColumns+" FROM limit_states WHERE key_id = ?", keyID)
-	})
+	ctx = fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup, ID: keyID})
+	s, err := readOne(ctx, d, "select limit state", db.ScanLimitState, "SELECT "+db.LimitColumns+" FROM limit_states WHERE key_id = ?", keyID)
+	if errors.Is(err, db.ErrNotFound) {
+		return s, nil
+	}
 	return s, err
 }
 
@@ -112,17 +109,8 @@ func addUsage(c *sqlite.Conn, row ...any) error {
 
 // Usage implements [db.DB].
 func (d *DB) Usage(ctx context.Context, keyID int64, since animalstore.Time) ([]animalstore.Usage, error) {
-	scan := func(stmt *sqlite.Stmt) (animalstore.Usage, error) {
-		return animalstore.Usage{
-			Hour:     animalstore.AtMilli(stmt.ColumnInt64(0)),
-			Admitted: stmt.ColumnInt64(1),
-			Refused:  stmt.ColumnInt64(2),
-		}, nil
-	}
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Usage, error) {
-		return selectAll(c, "select usage", scan,
-			"SELECT hour, admitted, refused FROM usage WHERE key_id = ? AND hour >= ? ORDER BY hour DESC", keyID, since.Milli())
-	})
+	return list(ctx, d, "select usage", db.ScanUsage,
+		"SELECT hour, admitted, refused FROM usage WHERE key_id = ? AND hour >= ? ORDER BY hour DESC", keyID, since.Milli())
 }
 
 // DropUsage implements [db.DB].

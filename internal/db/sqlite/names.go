@@ -36,7 +36,7 @@ func deleteNameEntries(c *sqlite.Conn, pet *animalstore.Pet) error {
 const (
 	listPetsByName = "SELECT * FROM (" + nameColumns + "entry = ?1 AND pet_id > ?2 ORDER BY pet_id LIMIT +?4) UNION ALL " +
 		"SELECT * FROM (" + nameColumns + "entry > ?1 AND entry < ?3 ORDER BY entry, pet_id LIMIT +?4) LIMIT +?4"
-	nameColumns = "SELECT " + petColumns + ", entry, shared FROM name_entries CROSS JOIN pets ON id = pet_id WHERE "
+	nameColumns = "SELECT " + db.PetColumns + ", entry, shared FROM name_entries CROSS JOIN pets ON id = pet_id WHERE "
 )
 
 // errPageFull stops reading rows.
@@ -55,7 +55,7 @@ func selectPetsByName(c *sqlite.Conn, q db.NameQuery) (pets []animalstore.Pet, n
 	pets = make([]animalstore.Pet, 0, q.Limit)
 	start, read := q.Start(), 0
 	var last db.NamePosition // of the last pet on the page
-	err = selectEach(c, "select pets by name", func(stmt *sqlite.Stmt) error {
+	err = selectEach(c, "select pets by name", func(stmt row) error {
 		read++
 		status := db.FromStored(animalstore.PetStatuses, stmt.ColumnInt64(2))
 		switch matches := q.Lists(stmt.ColumnInt64(5)) && q.Matches(stmt.ColumnInt64(1), status); {

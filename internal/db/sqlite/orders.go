@@ -11,8 +11,6 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-const orderColumns = "id, pet_id, status, reference, note, created_at, updated_at"
-
 // PlaceOrder implements [db.DB].
 func (d *DB) PlaceOrder(ctx context.Context, in animalstore.NewOrder, at animalstore.Time, idempotency *db.Idempotency) (animalstore.Order, bool, error) {
 	by := db.OriginOf(ctx)
@@ -52,22 +50,18 @@ func updatePetStatus(c *sqlite.Conn, by db.Origin, pet *animalstore.Pet) error {
 	return insertPetEvent(c, by, animalstore.PetUpdated, pet.ID, pet.ID, db.EventData(pet))
 }
 
+const selectOrder = "SELECT " + db.OrderColumns + " FROM orders WHERE id = ?"
+
 // Order implements [db.DB].
 func (d *DB) Order(ctx context.Context, id int64) (animalstore.Order, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Order, error) {
-		return selectOrder(c, id)
-	})
-}
-
-func selectOrder(c *sqlite.Conn, id int64) (animalstore.Order, error) {
-	return selectOne(c, "select order", scanOrder, "SELECT "+orderColumns+" FROM orders WHERE id = ?", id)
+	return readOne(ctx, d, "select order", db.ScanOrder, selectOrder, id)
 }
 
 // UpdateOrder implements [db.DB].
 func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
 	by := db.OriginOf(ctx)
 	return resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (order animalstore.Order, err error) {
-		if order, err = selectOrder(c, id); err != nil {
+		if order, err = selectOne(c, "select order", db.ScanOrder, selectOrder, id); err != nil {
 			return order, err
 		}
 		before := order
@@ -119,7 +113,7 @@ func orderListQuery(q db.OrderQuery) (query string, args []any) {
 		where += fmt.Sprintf(" AND reference = ?%d AND reference <> ''", len(args)) // the indexes have no empty ones
 	}
 	end := " ORDER BY id " + direction + " LIMIT +?2"
-	query = "SELECT " + orderColumns + " FROM orders WHERE " + where
+	query = "SELECT " + db.OrderColumns + " FROM orders WHERE " + where
 	if statuses := q.SQLStatuses(); len(statuses) > 0 {
 		return mergeStatuses(statuses, query+" AND status = %d"+end, end), args
 	}
@@ -129,23 +123,5 @@ func orderListQuery(q db.OrderQuery) (query string, args []any) {
 // Orders implements [db.DB].
 func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
 	query, args := orderListQuery(q)
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Order, error) {
-		return selectAll(c, "select orders", scanOrder, query, args...)
-	})
-}
-
-func scanOrder(stmt *sqlite.Stmt) (animalstore.Order, error) {
-	order := animalstore.Order{
-		ID:        stmt.ColumnInt64(0),
-		PetID:     stmt.ColumnInt64(1),
-		Status:    db.FromStored(animalstore.OrderStatuses, stmt.ColumnInt64(2)),
-		Reference: animalstore.OptionalText(stmt.ColumnText(3)),
-		Note:      animalstore.OptionalText(stmt.ColumnText(4)),
-		CreatedAt: animalstore.AtMilli(stmt.ColumnInt64(5)),
-		UpdatedAt: animalstore.AtMilli(stmt.ColumnInt64(6)),
-	}
-	if order.ID <= 0 || order.Status == "" { // it can't have been stored like this
-		return order, fmt.Errorf("%w: order %d", errDamagedRow, order.ID)
-	}
-	return order, nil
+	return list(ctx, d, "select orders", db.ScanOrder, query, args...)
 }

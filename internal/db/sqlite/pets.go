@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -14,10 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-const (
-	petColumns    = "id, category_id, status, name"
-	selectPetByID = "SELECT " + petColumns + " FROM pets WHERE id = ?"
-)
+const selectPetByID = "SELECT " + db.PetColumns + " FROM pets WHERE id = ?"
 
 // CreatePet implements [db.DB].
 func (d *DB) CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *db.Idempotency) (animalstore.Pet, bool, error) {
@@ -142,11 +138,11 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 // values of the filters. The plus keeps SQLite from compiling the statement again
 // for each value of the limit, which takes longer than reading a page.
 var (
-	listPets           = "SELECT " + petColumns + " FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
-	listPetsByStatus   = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"
-	listPetsByBoth     = "SELECT " + petColumns + " FROM pets WHERE id < ?1 AND status = ?3 AND category_id = ?4 ORDER BY id DESC LIMIT +?2"
-	listPetsByCategory = mergeStatuses(db.StoredIndexes(animalstore.PetStatuses), "SELECT "+petColumns+" FROM pets WHERE id < ?1 AND category_id = ?3 AND status = %d"+newestFirst, newestFirst)
-	listPetsByID       = "SELECT " + petColumns + ` FROM pets WHERE id < ?1 AND id IN (SELECT value FROM json_each(?5))
+	listPets           = "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
+	listPetsByStatus   = "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"
+	listPetsByBoth     = "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 AND status = ?3 AND category_id = ?4 ORDER BY id DESC LIMIT +?2"
+	listPetsByCategory = mergeStatuses(db.StoredIndexes(animalstore.PetStatuses), "SELECT "+db.PetColumns+" FROM pets WHERE id < ?1 AND category_id = ?3 AND status = %d"+newestFirst, newestFirst)
+	listPetsByID       = "SELECT " + db.PetColumns + ` FROM pets WHERE id < ?1 AND id IN (SELECT value FROM json_each(?5))
 		AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR category_id = ?4) ORDER BY id DESC LIMIT +?2`
 )
 
@@ -224,20 +220,14 @@ func selectListed(c *sqlite.Conn, q db.PetQuery) ([]animalstore.Pet, error) {
 	return []animalstore.Pet{pet}, nil
 }
 
-func scanPet(stmt *sqlite.Stmt) (animalstore.Pet, error) {
+// scanPet is [db.ScanPet] without its allocations.
+func scanPet(r db.Row) (animalstore.Pet, error) {
+	stmt := r.(row)
 	pet := animalstore.Pet{
 		ID:         stmt.ColumnInt64(0),
 		CategoryID: stmt.ColumnInt64(1),
 		Status:     db.FromStored(animalstore.PetStatuses, stmt.ColumnInt64(2)),
 		Name:       stmt.ColumnText(3),
 	}
-	return pet, checkPet(&pet)
-}
-
-// checkPet returns an error for a pet that this program can't have stored.
-func checkPet(p *animalstore.Pet) error {
-	if p.ID <= 0 || p.Status == "" || p.Name == "" || !utf8.ValidString(p.Name) {
-		return fmt.Errorf("%w: pet %d", errDamagedRow, p.ID)
-	}
-	return nil
+	return pet, db.CheckPet(&pet)
 }

@@ -9,8 +9,6 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-const photoColumns = "id, pet_id, content_type, width, height, bytes, created_at"
-
 // AddPhoto implements [db.DB].
 func (d *DB) AddPhoto(ctx context.Context, p db.NewPhoto, limit int64, idempotency *db.Idempotency) (animalstore.Photo, bool, error) {
 	by := db.OriginOf(ctx)
@@ -71,46 +69,28 @@ func addToTotal(c *sqlite.Conn, bytes int64) error {
 	return execute(c, "update total of photos", "INSERT INTO photo_total (id, bytes) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET bytes = bytes + excluded.bytes", bytes)
 }
 
+const selectPhoto = "SELECT " + db.PhotoColumns + " FROM photos WHERE id = ?"
+
 // Photo implements [db.DB].
 func (d *DB) Photo(ctx context.Context, id int64) (animalstore.Photo, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Photo, error) {
-		return selectPhoto(c, id)
-	})
-}
-
-func selectPhoto(c *sqlite.Conn, id int64) (animalstore.Photo, error) {
-	return selectOne(c, "select photo", scanPhoto, "SELECT "+photoColumns+" FROM photos WHERE id = ?", id)
-}
-
-func scanPhoto(stmt *sqlite.Stmt) (animalstore.Photo, error) {
-	return animalstore.Photo{
-		ID:          stmt.ColumnInt64(0),
-		PetID:       stmt.ColumnInt64(1),
-		ContentType: stmt.ColumnText(2),
-		Width:       stmt.ColumnInt(3),
-		Height:      stmt.ColumnInt(4),
-		Bytes:       stmt.ColumnInt64(5),
-		CreatedAt:   animalstore.AtMilli(stmt.ColumnInt64(6)),
-	}, nil
+	return readOne(ctx, d, "select photo", db.ScanPhoto, selectPhoto, id)
 }
 
 // listPhotos reads all photos of these pets, a few each, to sort them: reading photos in
 // order of id until enough are theirs could read the whole table.
-const listPhotos = "SELECT " + photoColumns + ` FROM photos INDEXED BY photos_by_pet
+const listPhotos = "SELECT " + db.PhotoColumns + ` FROM photos INDEXED BY photos_by_pet
 	WHERE pet_id IN (SELECT value FROM json_each(?1)) AND id > ?2 ORDER BY id LIMIT +?3`
 
 // Photos implements [db.DB].
 func (d *DB) Photos(ctx context.Context, q db.PhotoQuery) ([]animalstore.Photo, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Photo, error) {
-		return selectAll(c, "select photos", scanPhoto, listPhotos, jsonArray(q.PetIDs), q.After, q.Limit)
-	})
+	return list(ctx, d, "select photos", db.ScanPhoto, listPhotos, jsonArray(q.PetIDs), q.After, q.Limit)
 }
 
 // DeletePhoto implements [db.DB].
 func (d *DB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.Photo) error) error {
 	by := db.OriginOf(ctx)
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		photo, err := selectPhoto(c, id)
+		photo, err := selectOne(c, "select photo", db.ScanPhoto, selectPhoto, id)
 		if err != nil {
 			return err
 		}
@@ -123,7 +103,7 @@ func (d *DB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.
 
 // deletePhotosOf removes all photos of a pet.
 func deletePhotosOf(c *sqlite.Conn, by db.Origin, petID int64) error {
-	photos, err := selectAll(c, "select photos", scanPhoto, "SELECT "+photoColumns+" FROM photos WHERE pet_id = ? ORDER BY id", petID)
+	photos, err := selectAll(c, "select photos", db.ScanPhoto, "SELECT "+db.PhotoColumns+" FROM photos WHERE pet_id = ? ORDER BY id", petID)
 	if err != nil {
 		return err
 	}
@@ -153,23 +133,12 @@ func deletePhoto(c *sqlite.Conn, by db.Origin, photo animalstore.Photo) error {
 
 // Image implements [db.DB].
 func (d *DB) Image(ctx context.Context, id int64, kind db.ImageKind) (db.Image, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) (db.Image, error) {
-		return selectOne(c, "select image", scanImage,
-			"SELECT content_type, CASE ?2 WHEN 0 THEN bytes ELSE thumbnail_bytes END, created_at FROM photos WHERE id = ?1", id, int64(kind))
-	})
-}
-
-func scanImage(stmt *sqlite.Stmt) (db.Image, error) {
-	return db.Image{ContentType: stmt.ColumnText(0), Bytes: stmt.ColumnInt64(1), CreatedAt: animalstore.AtMilli(stmt.ColumnInt64(2))}, nil
+	return readOne(ctx, d, "select image", db.ScanImage,
+		"SELECT content_type, CASE ?2 WHEN 0 THEN bytes ELSE thumbnail_bytes END, created_at FROM photos WHERE id = ?1", id, int64(kind))
 }
 
 // ImagePart implements [db.DB].
 func (d *DB) ImagePart(ctx context.Context, id int64, kind db.ImageKind, number int) ([]byte, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]byte, error) {
-		return selectOne(c, "select part of image", func(stmt *sqlite.Stmt) ([]byte, error) {
-			data := make([]byte, stmt.ColumnLen(0))
-			stmt.ColumnBytes(0, data)
-			return data, nil
-		}, "SELECT data FROM photo_parts WHERE photo_id = ? AND kind = ? AND part = ?", id, int64(kind), number)
-	})
+	return readOne(ctx, d, "select part of image", db.ScanValue[[]byte],
+		"SELECT data FROM photo_parts WHERE photo_id = ? AND kind = ? AND part = ?", id, int64(kind), number)
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"fmt"
 
 	"animalstore/internal/db"
@@ -44,11 +45,34 @@ func bind(stmt *sqlite.Stmt, args []any) {
 
 // execute runs a statement that returns nothing.
 func execute(c *sqlite.Conn, doing, query string, args ...any) error {
-	return selectEach(c, doing, func(*sqlite.Stmt) error { return nil }, query, args...)
+	return selectEach(c, doing, func(row) error { return nil }, query, args...)
+}
+
+// row is a [db.Row] of a statement.
+type row struct{ *sqlite.Stmt }
+
+// Scan implements [db.Row].
+func (r row) Scan(dest ...any) error {
+	for i, to := range dest {
+		switch to := to.(type) {
+		case *int64:
+			*to = r.ColumnInt64(i)
+		case *int:
+			*to = r.ColumnInt(i)
+		case *string:
+			*to = r.ColumnText(i)
+		case *[]byte:
+			*to = make([]byte, r.ColumnLen(i))
+			r.ColumnBytes(i, *to)
+		default:
+			panic(fmt.Sprintf("a column can't be scanned into a %T", to))
+		}
+	}
+	return nil
 }
 
 // selectEach calls f with each row.
-func selectEach(c *sqlite.Conn, doing string, f func(*sqlite.Stmt) error, query string, args ...any) error {
+func selectEach(c *sqlite.Conn, doing string, f func(row) error, query string, args ...any) error {
 	stmt, err := prepare(c, query, args)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -62,42 +86,52 @@ func selectEach(c *sqlite.Conn, doing string, f func(*sqlite.Stmt) error, query 
 		if !more {
 			return nil
 		}
-		if err := f(stmt); err != nil {
+		if err := f(row{stmt}); err != nil {
 			return err
 		}
 	}
 }
 
 // selectAll returns all rows.
-func selectAll[Row any](c *sqlite.Conn, doing string, scan func(*sqlite.Stmt) (Row, error), query string, args ...any) ([]Row, error) {
-	rows := make([]Row, 0, 20) // the usual page
-	err := selectEach(c, doing, func(stmt *sqlite.Stmt) error {
-		row, err := scan(stmt)
-		rows = append(rows, row)
+func selectAll[T any](c *sqlite.Conn, doing string, scan func(db.Row) (T, error), query string, args ...any) ([]T, error) {
+	all := make([]T, 0, 20) // the usual page
+	err := selectEach(c, doing, func(r row) error {
+		one, err := scan(r)
+		all = append(all, one)
 		return err
 	}, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	return rows, nil
+	return all, nil
 }
 
 // selectOne returns the only row, or [db.ErrNotFound].
-func selectOne[Row any](c *sqlite.Conn, doing string, scan func(*sqlite.Stmt) (Row, error), query string, args ...any) (row Row, err error) {
+func selectOne[T any](c *sqlite.Conn, doing string, scan func(db.Row) (T, error), query string, args ...any) (one T, err error) {
 	found := false
-	err = selectEach(c, doing, func(stmt *sqlite.Stmt) (err error) {
+	err = selectEach(c, doing, func(r row) (err error) {
 		found = true
-		row, err = scan(stmt)
+		one, err = scan(r)
 		return err
 	}, query, args...)
 	if err == nil && !found {
 		err = db.ErrNotFound
 	}
-	return row, err
+	return one, err
 }
 
 // selectInt returns the number that a query selects, or 0 if there is no row.
 func selectInt(c *sqlite.Conn, doing, query string, args ...any) (n int64, err error) {
-	err = selectEach(c, doing, func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }, query, args...)
+	err = selectEach(c, doing, func(r row) error { return r.Scan(&n) }, query, args...)
 	return n, err
+}
+
+// list is selectAll with a connection for reading.
+func list[T any](ctx context.Context, d *DB, doing string, scan func(db.Row) (T, error), query string, args ...any) ([]T, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]T, error) { return selectAll(c, doing, scan, query, args...) })
+}
+
+// readOne is selectOne with a connection for reading.
+func readOne[T any](ctx context.Context, d *DB, doing string, scan func(db.Row) (T, error), query string, args ...any) (T, error) {
+	return resultOf(ctx, d.read, func(c *sqlite.Conn) (T, error) { return selectOne(c, doing, scan, query, args...) })
 }

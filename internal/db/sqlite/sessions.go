@@ -18,14 +18,8 @@ func (d *DB) CreateSession(ctx context.Context, s db.Session) error {
 
 // Session implements [db.Sessions].
 func (d *DB) Session(ctx context.Context, hash [32]byte) (db.Session, error) {
-	scan := func(stmt *sqlite.Stmt) (db.Session, error) {
-		s := db.Session{Hash: hash, ExpiresAt: animalstore.AtMilli(stmt.ColumnInt64(1))}
-		stmt.ColumnBytes(0, s.Secret[:])
-		return s, nil
-	}
-	return resultOf(fair.WithCaller(ctx, fair.LookupByHash(hash)), d.read, func(c *sqlite.Conn) (db.Session, error) {
-		return selectOne(c, "select session", scan, "SELECT secret, expires_at FROM console_sessions WHERE hash = ?", hash[:])
-	})
+	ctx = fair.WithCaller(ctx, fair.LookupByHash(hash))
+	return readOne(ctx, d, "select session", db.ScanSession(hash), "SELECT secret, expires_at FROM console_sessions WHERE hash = ?", hash[:])
 }
 
 // DeleteSession implements [db.Sessions].

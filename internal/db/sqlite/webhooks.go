@@ -9,24 +9,10 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-const webhookColumns = "id, url, types, description, state, disabled_reason, created_at, delivered_at, failed_at"
-
-func scanWebhook(stmt *sqlite.Stmt) (animalstore.Webhook, error) {
-	return animalstore.Webhook{
-		ID:              stmt.ColumnInt64(0),
-		URL:             stmt.ColumnText(1),
-		Types:           animalstore.EventPatterns(stmt.ColumnText(2)),
-		Description:     stmt.ColumnText(3),
-		State:           db.FromStored(animalstore.WebhookStates, stmt.ColumnInt64(4)),
-		DisabledReason:  animalstore.OptionalText(stmt.ColumnText(5)),
-		CreatedAt:       animalstore.AtMilli(stmt.ColumnInt64(6)),
-		LastDeliveredAt: animalstore.AtMilli(stmt.ColumnInt64(7)),
-		LastFailedAt:    animalstore.AtMilli(stmt.ColumnInt64(8)),
-	}, nil
-}
+const selectWebhookByID = "SELECT " + db.WebhookColumns + " FROM webhooks WHERE id = ?"
 
 func selectWebhook(c *sqlite.Conn, id int64) (animalstore.Webhook, error) {
-	return selectOne(c, "select webhook", scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE id = ?", id)
+	return selectOne(c, "select webhook", db.ScanWebhook, selectWebhookByID, id)
 }
 
 // CreateWebhook implements [db.DB].
@@ -59,17 +45,13 @@ func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret
 
 // Webhook implements [db.DB].
 func (d *DB) Webhook(ctx context.Context, id int64) (animalstore.Webhook, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) (animalstore.Webhook, error) {
-		return selectWebhook(c, id)
-	})
+	return readOne(ctx, d, "select webhook", db.ScanWebhook, selectWebhookByID, id)
 }
 
 // Webhooks implements [db.DB].
 func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Webhook, error) {
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Webhook, error) {
-		return selectAll(c, "select webhooks", scanWebhook,
-			"SELECT "+webhookColumns+" FROM webhooks WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
-	})
+	return list(ctx, d, "select webhooks", db.ScanWebhook,
+		"SELECT "+db.WebhookColumns+" FROM webhooks WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
 }
 
 // UpdateWebhook implements [db.DB].
@@ -163,8 +145,8 @@ func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
 func (d *DB) WebhookStats(ctx context.Context, now animalstore.Time) (stats db.WebhookStats, err error) {
 	err = d.read(ctx, func(c *sqlite.Conn) error {
 		stats = db.WebhookStats{}
-		return selectEach(c, "select statistics of webhooks", func(stmt *sqlite.Stmt) error {
-			stats.Add(stmt.ColumnInt64(0), stmt.ColumnInt64(1), stmt.ColumnInt64(2), now)
+		return selectEach(c, "select statistics of webhooks", func(r row) error {
+			stats.Add(r.ColumnInt64(0), r.ColumnInt64(1), r.ColumnInt64(2), now)
 			return nil
 		}, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+`), 0),
 			(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+` LIMIT ?1)) FROM webhooks`, db.MaxCounted)

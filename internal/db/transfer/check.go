@@ -95,8 +95,9 @@ var Checks = []db.Check{
 	{Rule: "every event has a known actor", Query: fmt.Sprintf(`SELECT 'event ' || id || ' is by key ' || key_id FROM events WHERE key_id < %d`, db.Service.KeyID)},
 	{Rule: "every event is listed with its pet", Query: `
 		SELECT id, type, pet_id, subject_id, data FROM events`, Find: func(row []any) string {
-		event := db.StoredEvent{Type: row[1].(int64), SubjectID: row[3].(int64), Data: []byte(row[4].(string))}
-		if e := event.Event(); e.PetID() == row[2] {
+		event := animalstore.Event{Type: db.FromStored(animalstore.EventTypes, row[1].(int64)), Data: []byte(row[4].(string))}
+		event.Subject = animalstore.EventSubject(event.Type.Resource(), row[3].(int64))
+		if event.PetID() == row[2] {
 			return ""
 		}
 		return fmt.Sprintf("event %d is listed with pet %d", row[0], row[2])

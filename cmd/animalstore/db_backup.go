@@ -113,38 +113,22 @@ func dumpFile(file string) string {
 	return file
 }
 
-// shellQuote quotes an argument for a shell.
-func shellQuote(s string) string { return quoteFor(runtime.GOOS, s) }
-
-// quoteFor quotes an argument for the shells of a system. On Windows, cmd.exe takes '
-// literally, and a backslash is a part of paths.
-func quoteFor(goos, s string) string {
-	if goos == "windows" {
+// shellQuote quotes an argument for a shell. On Windows, cmd.exe takes ' literally.
+func shellQuote(s string) string {
+	if runtime.GOOS == "windows" {
 		return `"` + s + `"`
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-var (
-	plainWord        = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
-	plainWindowsWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,\\-]+$`)
-)
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
 
-// shellWord quotes an argument for the shells of a system if it has to be.
-func shellWord(goos, s string) string {
-	if plainWord.MatchString(s) || goos == "windows" && plainWindowsWord.MatchString(s) {
+// shellWord quotes an argument for a shell if it has to be.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) || runtime.GOOS == "windows" && !strings.Contains(s, " ") {
 		return s
 	}
-	return quoteFor(goos, s)
-}
-
-// shellProgram is a program to run in the shells of a system. PowerShell doesn't run one in
-// quotes, so there it is named without its directory if that needs them.
-func shellProgram(goos, path string) string {
-	if word := shellWord(goos, path); goos != "windows" || word == path {
-		return word
-	}
-	return shellWord(goos, path[strings.LastIndexAny(path, `\/`)+1:])
+	return shellQuote(s)
 }
 
 // copyError says why a backup or restore failed, what exists now, and what to do.

@@ -115,30 +115,38 @@ func printEvents(p *terminal.Printer, events iter.Seq2[animalstore.Event, error]
 		if err != nil {
 			return err
 		}
-		line, err := eventLine(p, e)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(p.Out, line); err != nil {
+		if err := printEvent(p, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func eventLine(p *terminal.Printer, e animalstore.Event) (string, error) {
-	if p.JSON {
-		line, err := json.Marshal(e)
-		return string(line), err
-	}
-	by := actor(e)
-	if !p.Screen.Terminal {
-		return strings.Join([]string{decimal(e.ID), e.Time.String(), string(e.Type), e.Subject, summarize(e), by}, "\t"), nil
-	}
+func printEvent(p *terminal.Printer, e animalstore.Event) error {
+	summary, by := summarize(e), actor(e)
+	cells := []string{decimal(e.ID), e.Time.String(), string(e.Type), e.Subject, summary, by}
 	if by != "" {
 		by = "  (" + by + ")"
 	}
-	return fmt.Sprintf("%s  %-16s  %-12s  %s%s", terminal.DateTime(e.Time.Time), e.Type, e.Subject, summarize(e), by), nil
+	text := fmt.Sprintf("%s  %-16s  %-12s  %s%s", terminal.DateTime(e.Time.Time), e.Type, e.Subject, summary, by)
+	return printLine(p, e, cells, text)
+}
+
+// printLine prints what a command follows on one line: as JSON, in a pipe its cells, and on a
+// terminal the text.
+func printLine(p *terminal.Printer, v any, cells []string, text string) error {
+	switch {
+	case p.JSON:
+		line, err := animalstore.EncodeJSON(v)
+		if err != nil {
+			return err
+		}
+		text = string(line)
+	case !p.Screen.Terminal:
+		text = strings.Join(cells, "\t")
+	}
+	_, err := fmt.Fprintln(p.Out, text)
+	return err
 }
 
 // actor says who made a change. A key that may only read isn't told which other key did.

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"syscall"
 
@@ -99,20 +98,20 @@ func continueWith(err error, text, command string) error {
 // command line.
 func sameCommand(cmd *cobra.Command, fixed, arg string) string {
 	_, name, _ := strings.Cut(cmd.CommandPath(), " ")
-	command := []string{shellProgram(runtime.GOOS, os.Args[0]), name}
+	command := []string{shellWord(os.Args[0]), name}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		switch value := f.Value.String(); {
 		case value == "", f.Name != fixed && !cli.Given(cmd, f.Name):
 		case f.Value.Type() == "bool" && value == "true":
 			command = append(command, "--"+f.Name)
 		default:
-			command = append(command, "--"+f.Name+"="+shellWord(runtime.GOOS, value))
+			command = append(command, "--"+f.Name+"="+shellWord(value))
 		}
 	})
 	if arg != "-" && strings.HasPrefix(arg, "-") {
 		command = append(command, "--")
 	}
-	return strings.Join(append(command, shellWord(runtime.GOOS, arg)), " ")
+	return strings.Join(append(command, shellWord(arg)), " ")
 }
 
 // callError rewords the error of a call: what happened, why, and what to do next. Errors

@@ -23,22 +23,15 @@ func TestKeyIsNeverShown(t *testing.T) {
 	}
 }
 
-// TestShellWord: a printed command can be pasted into the shells of the system.
+// TestShellWord: a printed command can be pasted into a shell.
 func TestShellWord(t *testing.T) {
-	for _, test := range []struct{ goos, word, want, program string }{
-		{"linux", "/opt/shop/pets.csv", "/opt/shop/pets.csv", "/opt/shop/pets.csv"},
-		{"linux", "Zoë's pets", `'Zoë'\''s pets'`, `'Zoë'\''s pets'`},
-		{"linux", `a\b`, `'a\b'`, `'a\b'`},
-		{"windows", `C:\shop\pets.csv`, `C:\shop\pets.csv`, `C:\shop\pets.csv`},
-		{"windows", `C:\Program Files\shop\animalstore.exe`, `"C:\Program Files\shop\animalstore.exe"`, "animalstore.exe"},
-		{"windows", `..\my shop/animalstore`, `"..\my shop/animalstore"`, "animalstore"},
-		{"windows", "Zoë's pets.csv", `"Zoë's pets.csv"`, `"Zoë's pets.csv"`},
+	for word, want := range map[string]string{
+		"/opt/shop/pets.csv": "/opt/shop/pets.csv",
+		"Zoë's pets":         `'Zoë'\''s pets'`,
+		`a\b`:                `'a\b'`,
 	} {
-		if got := shellWord(test.goos, test.word); got != test.want {
-			t.Errorf("%s: got %s for %s, want %s", test.goos, got, test.word, test.want)
-		}
-		if got := shellProgram(test.goos, test.word); got != test.program {
-			t.Errorf("%s: got the program %s for %s, want %s", test.goos, got, test.word, test.program)
+		if got := shellWord(word); got != want {
+			t.Errorf("got %s for %s, want %s", got, word, want)
 		}
 	}
 }

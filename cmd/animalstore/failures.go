@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"animalstore"
@@ -186,25 +185,15 @@ func (f *failureFlags) followNew(ctx context.Context, c *client.Client, p *termi
 }
 
 func printFailureLine(p *terminal.Printer, f animalstore.Failure) error {
-	if p.JSON {
-		line, err := animalstore.EncodeJSON(f)
-		if err == nil {
-			_, err = fmt.Fprintln(p.Out, string(line))
+	var cells []string
+	for _, c := range failureColumns {
+		if c.Text == nil {
+			cells = append(cells, f.Time.String())
+			continue
 		}
-		return err
+		cells = append(cells, terminal.Visible(c.Text(f)))
 	}
-	line := fmt.Sprintf("%s  key %-4d  %d %s  %s %s  %s  (%s)", terminal.DateTime(f.Time.Time), f.KeyID, f.Status, f.Code, f.Method, failurePath(f), terminal.Visible(f.Message), f.RequestID)
-	if !p.Screen.Terminal {
-		fields := []string{}
-		for _, c := range failureColumns {
-			if c.Text == nil {
-				fields = append(fields, f.Time.String())
-				continue
-			}
-			fields = append(fields, terminal.Visible(c.Text(f)))
-		}
-		line = strings.Join(fields, "\t")
-	}
-	_, err := fmt.Fprintln(p.Out, line)
-	return err
+	text := fmt.Sprintf("%s  key %-4d  %d %s  %s %s  %s  (%s)", terminal.DateTime(f.Time.Time), f.KeyID,
+		f.Status, f.Code, f.Method, failurePath(f), terminal.Visible(f.Message), f.RequestID)
+	return printLine(p, f, cells, text)
 }

@@ -221,7 +221,7 @@ func keysListCommand(at *keyLocation) *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			columns, err := keyResource.chosen(cmd)
+			columns, err := chosenColumns(cmd, keyResource.columns)
 			if err != nil {
 				return err
 			}

@@ -130,7 +130,7 @@ func petsShowCommand(conn *connection) *cobra.Command {
 func petsCreateCommand(conn *connection) *cobra.Command {
 	var pet animalstore.NewPet
 	var idempotencyKey string
-	cmd := &cobra.Command{
+	cmd := pets.onItem(conn, &cobra.Command{
 		Use:   "create",
 		Short: "Add a pet",
 		Long: `Add a pet, and print it with its id.
@@ -143,48 +143,33 @@ the same pet.`,
   animalstore pets create --name Mia --category 2 --status pending --json
   animalstore pets create --name Tux --category 9 --idempotency-key tux-1`,
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flag("name").Changed || !cmd.Flag("category").Changed {
 				return cli.Usagef("a pet needs a --name and a --category")
 			}
-			if err := cmp.Or(pet.Validate(), cli.NotEmpty(cmd, "idempotency-key")); err != nil {
-				return err
-			}
-			columns, err := pets.chosen(cmd)
-			if err != nil {
-				return err
-			}
-			return conn.do(cmd, func(s invocation) error {
-				added, err := s.addPet(cmd, pet, orRandom(idempotencyKey))
-				if err != nil {
-					return err
-				}
-				return terminal.PrintItem(s.Printer, added, columns)
-			})
+			return cmp.Or(pet.Validate(), cli.NotEmpty(cmd, "idempotency-key"))
 		},
-	}
+	}, func(cmd *cobra.Command, s invocation, _ int64) (animalstore.Pet, error) {
+		var meta client.Meta
+		requestKey := orRandom(idempotencyKey)
+		added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
+		switch {
+		case err != nil:
+			return added, repeatable{err, requestKey}
+		case meta.Replayed:
+			s.Note("Pet %d was already added with this idempotency key.", added.ID)
+		default:
+			s.Note("Added pet %d.", added.ID)
+		}
+		s.noteETag(cmd, meta)
+		return added, nil
+	})
 	cmd.Flags().StringVar(&pet.Name, "name", "", "the pet's name (required)")
 	cmd.Flags().Int64Var(&pet.CategoryID, "category", 0, "`id` of its category (required)")
 	registerPetStatus(cmd, &pet.Status, "available, pending or sold (default available)")
 	registerIdempotencyKey(cmd, &idempotencyKey)
 	registerETag(cmd)
-	pets.registerOutput(cmd)
 	return cmd
-}
-
-func (s invocation) addPet(cmd *cobra.Command, pet animalstore.NewPet, requestKey string) (animalstore.Pet, error) {
-	var meta client.Meta
-	added, err := s.CreatePet(cmd.Context(), pet, client.IdempotencyKey(requestKey), client.ReadMeta(&meta))
-	switch {
-	case err != nil:
-		return added, repeatable{err, requestKey}
-	case meta.Replayed:
-		s.Note("Pet %d was already added with this idempotency key.", added.ID)
-	default:
-		s.Note("Added pet %d.", added.ID)
-	}
-	s.noteETag(cmd, meta)
-	return added, nil
 }
 
 func registerETag(cmd *cobra.Command) {
@@ -289,7 +274,7 @@ func quotedETag(etag string) string {
 }
 
 func petsRemoveCommand(conn *connection) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := pets.onServer(conn, &cobra.Command{
 		Use:   "remove ID...",
 		Short: "Remove pets permanently",
 		Long: `Remove pets permanently, and print them. If one of the ids doesn't exist,
@@ -298,31 +283,23 @@ you are asked for confirmation.`,
 		Example: `  animalstore pets remove 7 --yes
   animalstore pets remove 8 9 --yes`,
 		Args: cli.SomeIDs("pets", maxPage),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			columns, err := pets.chosen(cmd)
-			if err != nil {
-				return err
+	}, func(cmd *cobra.Command, s invocation, args []string, columns []terminal.Column[animalstore.Pet]) error {
+		found, err := findPets(cmd.Context(), s.Client, cli.IDs(args))
+		if err == nil {
+			err = requireConfirmation(cmd, removalQuestion(found))
+		}
+		if err != nil {
+			return err
+		}
+		return printEach(s.Printer, found, columns, func(pet animalstore.Pet) (animalstore.Pet, error) {
+			err := s.DeletePet(cmd.Context(), pet.ID)
+			if err == nil {
+				s.Note("Removed pet %d.", pet.ID)
 			}
-			return conn.do(cmd, func(s invocation) error {
-				found, err := findPets(cmd.Context(), s.Client, cli.IDs(args))
-				if err == nil {
-					err = requireConfirmation(cmd, removalQuestion(found))
-				}
-				if err != nil {
-					return err
-				}
-				return printEach(s.Printer, found, columns, func(pet animalstore.Pet) (animalstore.Pet, error) {
-					err := s.DeletePet(cmd.Context(), pet.ID)
-					if err == nil {
-						s.Note("Removed pet %d.", pet.ID)
-					}
-					return pet, err
-				})
-			})
-		},
-	}
+			return pet, err
+		})
+	})
 	yesFlag(cmd)
-	pets.registerOutput(cmd)
 	return cmd
 }
 

@@ -45,7 +45,8 @@ var photoColumns = []terminal.Column[animalstore.Photo]{
 
 func photosAddCommand(conn *connection) *cobra.Command {
 	var petID int64
-	cmd := &cobra.Command{
+	var opened []*os.File
+	cmd := photos.onServer(conn, &cobra.Command{
 		Use:     "add FILE...",
 		Aliases: []string{"create"},
 		Short:   "Add photos to a pet",
@@ -60,31 +61,23 @@ stay.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, files []string) error {
+		PreRunE: func(_ *cobra.Command, files []string) (err error) {
 			if petID < 1 {
 				return cli.Usagef("give the id of the pet with --pet")
 			}
-			columns, err := photos.chosen(cmd)
-			if err != nil {
-				return err
-			}
-			opened, err := openAll(files)
-			if err != nil {
-				return err
-			}
-			defer closeAll(opened)
-			return conn.do(cmd, func(s invocation) error {
-				show := s.line.Progress(int64(len(files)), "photos")
-				defer show.Clear()
-				return printEach(s.Printer, opened, columns, func(file *os.File) (animalstore.Photo, error) {
-					defer show.Add(1)
-					return s.addPhoto(cmd, petID, file)
-				})
-			})
+			opened, err = openAll(files)
+			return err
 		},
-	}
+	}, func(cmd *cobra.Command, s invocation, _ []string, columns []terminal.Column[animalstore.Photo]) error {
+		show := s.line.Progress(int64(len(opened)), "photos")
+		defer show.Clear()
+		return printEach(s.Printer, opened, columns, func(file *os.File) (animalstore.Photo, error) {
+			defer file.Close() // nothing was written
+			defer show.Add(1)
+			return s.addPhoto(cmd, petID, file)
+		})
+	})
 	cmd.Flags().Int64Var(&petID, "pet", 0, "`id` of the pet (required)")
-	photos.registerOutput(cmd)
 	return cmd
 }
 
@@ -94,18 +87,11 @@ func openAll(names []string) (files []*os.File, err error) {
 	for _, name := range names {
 		f, err := os.Open(name)
 		if err != nil {
-			closeAll(files)
 			return nil, err
 		}
 		files = append(files, f)
 	}
 	return files, nil
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		f.Close() // nothing was written
-	}
 }
 
 func (s invocation) addPhoto(cmd *cobra.Command, petID int64, file *os.File) (animalstore.Photo, error) {
@@ -197,7 +183,7 @@ func writeNewFile(path string, data []byte) error {
 }
 
 func photosRemoveCommand(conn *connection) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := photos.onServer(conn, &cobra.Command{
 		Use:   "remove ID...",
 		Short: "Remove photos permanently",
 		Long: `Remove photos permanently, by their ids, and print them. On a terminal, you are
@@ -205,31 +191,22 @@ asked for confirmation.`,
 		Example: `  animalstore pets photos remove 1 --yes
   animalstore pets photos remove 2 3 --yes`,
 		Args: cli.SomeIDs("pets photos", maxPage),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			columns, err := photos.chosen(cmd)
-			if err != nil {
-				return err
-			}
-			ids := cli.IDs(args)
-			question := fmt.Sprintf("Remove %s permanently?", terminal.Count(int64(len(ids)), "photo", "photos"))
-			if err := requireConfirmation(cmd, question); err != nil {
-				return err
-			}
-			return conn.do(cmd, func(s invocation) error {
-				return printEach(s.Printer, ids, columns, func(id int64) (animalstore.Photo, error) {
-					photo, err := s.GetPhoto(cmd.Context(), id)
-					if err == nil {
-						err = s.DeletePhoto(cmd.Context(), id)
-					}
-					if err == nil {
-						s.Note("Removed photo %d.", id)
-					}
-					return photo, err
-				})
-			})
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			what := terminal.Count(int64(len(cli.IDs(args))), "photo", "photos")
+			return requireConfirmation(cmd, "Remove "+what+" permanently?")
 		},
-	}
+	}, func(cmd *cobra.Command, s invocation, args []string, columns []terminal.Column[animalstore.Photo]) error {
+		return printEach(s.Printer, cli.IDs(args), columns, func(id int64) (animalstore.Photo, error) {
+			photo, err := s.GetPhoto(cmd.Context(), id)
+			if err == nil {
+				err = s.DeletePhoto(cmd.Context(), id)
+			}
+			if err == nil {
+				s.Note("Removed photo %d.", id)
+			}
+			return photo, err
+		})
+	})
 	yesFlag(cmd)
-	photos.registerOutput(cmd)
 	return cmd
 }

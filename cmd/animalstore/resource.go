@@ -26,52 +26,57 @@ func (r resource[T]) registerOutput(cmd *cobra.Command) {
 	jsonFlag(cmd)
 }
 
-// chosen returns the columns that the flags ask for.
-func (r resource[T]) chosen(cmd *cobra.Command) ([]terminal.Column[T], error) {
-	return chosenColumns(cmd, r.columns)
-}
-
-// onItem makes cmd call run with the id in its argument and print the result. What
-// can be checked without the server belongs in cmd.PreRunE.
-func (r resource[T]) onItem(conn *connection, cmd *cobra.Command, run func(cmd *cobra.Command, s invocation, id int64) (T, error)) *cobra.Command {
+// onServer makes cmd call run with a client and the columns to print. What can be checked
+// without the server belongs in cmd.PreRunE.
+func (r resource[T]) onServer(conn *connection, cmd *cobra.Command,
+	run func(cmd *cobra.Command, s invocation, args []string, columns []terminal.Column[T]) error) *cobra.Command {
 	if cmd.Args == nil {
-		cmd.Args = cli.OneID(r.singular, r.plural)
+		cmd.Args = cli.NoArguments
 	}
 	r.registerOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		columns, err := r.chosen(cmd)
+		columns, err := chosenColumns(cmd, r.columns)
 		if err != nil {
 			return err
 		}
-		return conn.do(cmd, func(s invocation) error {
-			item, err := run(cmd, s, cli.IDs(args)[0])
-			if err != nil {
-				return err
-			}
-			return terminal.PrintItem(s.Printer, item, columns)
-		})
+		return conn.do(cmd, func(s invocation) error { return run(cmd, s, args, columns) })
 	}
 	return cmd
 }
 
-// onList makes cmd print as much of a list as the flags ask for.
-func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags, list func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[T, error]) *cobra.Command {
+// onItem makes cmd call run with the id in its argument, 0 without one, and print the result.
+func (r resource[T]) onItem(conn *connection, cmd *cobra.Command,
+	run func(cmd *cobra.Command, s invocation, id int64) (T, error)) *cobra.Command {
 	if cmd.Args == nil {
-		cmd.Args = cli.NoArguments
+		cmd.Args = cli.OneID(r.singular, r.plural)
 	}
-	f.register(cmd, 20)
-	r.registerOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := f.check(cmd); err != nil {
-			return err
+	print := func(cmd *cobra.Command, s invocation, args []string, columns []terminal.Column[T]) error {
+		id := int64(0)
+		if len(args) > 0 {
+			id = cli.IDs(args)[0]
 		}
-		columns, err := r.chosen(cmd)
+		item, err := run(cmd, s, id)
 		if err != nil {
 			return err
 		}
-		return conn.do(cmd, func(s invocation) error {
-			return r.printPages(s.Printer, f, columns, func(pageSize int) iter.Seq2[T, error] { return list(cmd, s, pageSize) })
-		})
+		return terminal.PrintItem(s.Printer, item, columns)
+	}
+	return r.onServer(conn, cmd, print)
+}
+
+// onList makes cmd print as much of a list as the flags ask for.
+func (r resource[T]) onList(conn *connection, cmd *cobra.Command, f *listFlags,
+	list func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[T, error]) *cobra.Command {
+	f.register(cmd, 20)
+	r.onServer(conn, cmd, func(cmd *cobra.Command, s invocation, _ []string, columns []terminal.Column[T]) error {
+		return r.printPages(s.Printer, f, columns, func(pageSize int) iter.Seq2[T, error] { return list(cmd, s, pageSize) })
+	})
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.check(cmd); err != nil {
+			return err
+		}
+		return run(cmd, args)
 	}
 	return cmd
 }

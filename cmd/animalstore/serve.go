@@ -89,7 +89,8 @@ func serveCommand() *cobra.Command {
 	flags.StringVar(&f.OpsListen, "ops-listen", defaultOpsListen, "address and port for metrics and profiles; \"\" for none")
 	flags.StringVar(&f.Database, "database", "sqlite:animalstore.db", databaseUsage)
 	flags.StringVar(&f.Redis, "redis", "", "Redis that several servers share rate limits through: redis://HOST:PORT, rediss://… or another address above")
-	cli.RegisterOneOf(cmd, &f.Environment, environments, "environment", "production or staging: keys of the other environment are refused")
+	cli.RegisterOneOf(cmd, &f.Environment, environments, "environment",
+		"production or staging: keys of the other environment are refused")
 	tlsFlags(cmd, &f)
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "networks of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8")
 	flags.StringSliceVar(&f.webhookNetworks, "webhook-networks", nil, "extra networks that webhooks may reach, also over http, such as 10.1.0.0/16")
@@ -103,10 +104,12 @@ func serveCommand() *cobra.Command {
 	cli.RegisterOneOf(cmd, &f.logFormat, []string{"text", "json"}, "log-format", "how to log: text or json")
 	flags.StringVar(&f.Backups.Dir, "backup-dir", "", "directory to back up a SQLite database to, regularly")
 	flags.StringVar(&f.backupTo, "backup-to", "", "bucket to back up a SQLite database to, regularly, such as s3://acme-backups/shop; see \"animalstore db backup --help\"")
-	cli.RegisterDuration(cmd, &f.Backups.Every, "backup-every", "how often to back up: a `duration` such as 1d, 12h or 30m (default 24h)")
+	cli.RegisterDuration(cmd, &f.Backups.Every, "backup-every",
+		"how often to back up: a `duration` such as 1d, 12h or 30m (default 24h)")
 	flags.IntVar(&f.Backups.Keep, "backup-keep", 7, "how many backups to keep in each place; older ones are deleted")
 	cmd.MarkFlagDirname("backup-dir")
-	cli.RegisterDuration(cmd, &f.EventsRetention, "events-retention", "how long to keep events: a `duration` such as 90d or 12h; 0 keeps them forever (default 30d)")
+	cli.RegisterDuration(cmd, &f.EventsRetention, "events-retention",
+		"how long to keep events: a `duration` such as 90d or 12h; 0 keeps them forever (default 30d)")
 	flags.StringVar(&f.photosLimit, "photos-limit", "10GiB", "how much space all photos may take, such as 500MiB or 50GiB")
 	return cmd
 }

@@ -125,7 +125,10 @@ func deliveryIDs(args []string) (webhook, delivery int64) {
 	return webhook, delivery
 }
 
-var sentColumns = func() (columns []terminal.Column[animalstore.DeliveryWithBody]) {
+var sent = resource[animalstore.DeliveryWithBody]{"delivery", "deliveries", sentColumns()}
+
+// sentColumns are the columns of a delivery, and the body.
+func sentColumns() (columns []terminal.Column[animalstore.DeliveryWithBody]) {
 	for _, c := range deliveryColumns {
 		adapted := terminal.Column[animalstore.DeliveryWithBody]{Title: c.Title, Never: c.Never, Relative: c.Relative}
 		if c.Text != nil {
@@ -141,10 +144,21 @@ var sentColumns = func() (columns []terminal.Column[animalstore.DeliveryWithBody
 	}
 	body := func(d animalstore.DeliveryWithBody) string { return string(d.Body) }
 	return append(columns, terminal.Column[animalstore.DeliveryWithBody]{Title: "BODY", Text: body})
-}()
+}
 
 func webhooksDeliveryCommand(conn *connection) *cobra.Command {
-	cmd := &cobra.Command{
+	print := func(cmd *cobra.Command, s invocation, args []string, columns []terminal.Column[animalstore.DeliveryWithBody]) error {
+		webhook, id := deliveryIDs(args)
+		delivery, err := s.GetDelivery(cmd.Context(), webhook, id)
+		switch {
+		case err != nil:
+			return err
+		case s.JSON || !s.Screen.Terminal || cmd.Flag("columns").Changed:
+			return terminal.PrintItem(s.Printer, delivery, columns)
+		}
+		return printSent(s.Printer, delivery)
+	}
+	return sent.onServer(conn, &cobra.Command{
 		Use:   "delivery WEBHOOK DELIVERY",
 		Short: "Show what is sent to a webhook, and every attempt",
 		Long: `Show one delivery to a webhook: the body that is sent and the result of every
@@ -153,27 +167,7 @@ the server stores only the status and the duration.`,
 		Example: `  animalstore webhooks delivery 1 27
   animalstore webhooks delivery 1 27 --columns body`,
 		Args: deliveryArguments,
-	}
-	columnsFlag(cmd, sentColumns)
-	jsonFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		columns, err := chosenColumns(cmd, sentColumns)
-		if err != nil {
-			return err
-		}
-		webhook, id := deliveryIDs(args)
-		return conn.do(cmd, func(s invocation) error {
-			delivery, err := s.GetDelivery(cmd.Context(), webhook, id)
-			if err != nil {
-				return err
-			}
-			if s.JSON || !s.Screen.Terminal || cmd.Flag("columns").Changed {
-				return terminal.PrintItem(s.Printer, delivery, columns)
-			}
-			return printSent(s.Printer, delivery)
-		})
-	}
-	return cmd
+	}, print)
 }
 
 // printSent prints a delivery for a person: a row, its attempts, and the body on several

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -105,26 +104,15 @@ func (f *listenFlags) listen(cmd *cobra.Command, s invocation, to *webhook.Forwa
 // printForwarded prints a line about an event that was forwarded to a receiver, with what
 // came back.
 func printForwarded(p *terminal.Printer, e animalstore.Event, a animalstore.Attempt) error {
-	line, err := forwardedLine(p, e, a)
-	if err == nil {
-		_, err = fmt.Fprintln(p.Out, line)
-	}
-	return err
-}
-
-func forwardedLine(p *terminal.Printer, e animalstore.Event, a animalstore.Attempt) (string, error) {
-	if p.JSON {
-		line, err := json.Marshal(struct {
-			EventID int64                 `json:"eventId"`
-			Type    animalstore.EventType `json:"type"`
-			Subject string                `json:"subject"`
-			animalstore.Attempt
-		}{e.ID, e.Type, e.Subject, a})
-		return string(line), err
-	}
+	forwarded := struct {
+		EventID int64                 `json:"eventId"`
+		Type    animalstore.EventType `json:"type"`
+		Subject string                `json:"subject"`
+		animalstore.Attempt
+	}{e.ID, e.Type, e.Subject, a}
 	result := attemptResult(a)
-	if !p.Screen.Terminal {
-		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%d", e.ID, a.Time, e.Type, e.Subject, result, a.DurationMs), nil
-	}
-	return fmt.Sprintf("%s  %-16s  %-12s  %s  (%d ms)", terminal.DateTime(a.Time.Time), e.Type, e.Subject, result, a.DurationMs), nil
+	cells := []string{decimal(e.ID), a.Time.String(), string(e.Type), e.Subject, result, decimal(a.DurationMs)}
+	at := terminal.DateTime(a.Time.Time)
+	text := fmt.Sprintf("%s  %-16s  %-12s  %s  (%d ms)", at, e.Type, e.Subject, result, a.DurationMs)
+	return printLine(p, forwarded, cells, text)
 }

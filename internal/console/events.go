@@ -28,6 +28,8 @@ type eventRow struct {
 	Summary []detail // what the resource looked like then, in a few words
 	By      string   // who made it
 	ByPath  string   // of the page about that key; "" if there is none
+	kind    string   // of its subject
+	id      int64    // of its subject
 	petID   int64    // of the pet that its subject belongs to; 0 if there is none
 }
 
@@ -315,7 +317,8 @@ func (v *visit) rowsOf(events []animalstore.Event) []eventRow {
 		if json.Unmarshal(e.Data, &data) != nil {
 			data = eventData{}
 		}
-		rows[i] = eventRow{Event: e, Summary: data.summary(), By: actor(e), petID: data.PetID}
+		kind, id, _ := animalstore.ParseEventSubject(e.Subject) // the API sends no other
+		rows[i] = eventRow{Event: e, Summary: data.summary(), By: actor(e), kind: kind, id: id, petID: data.PetID}
 		if e.KeyID != nil && v.may(admin) {
 			rows[i].ByPath = keyPath(*e.KeyID)
 		}
@@ -323,28 +326,25 @@ func (v *visit) rowsOf(events []animalstore.Event) []eventRow {
 			removed[e.Subject] = true
 		}
 		if !removed[e.Subject] {
-			rows[i].Path = subjectPath(e.Subject, data)
+			rows[i].Path = rows[i].path(data)
 		}
 	}
 	return rows
 }
 
-// subjectPath is the page of an event's subject.
-func subjectPath(subject string, data eventData) string {
-	switch kind, id, _ := strings.Cut(subject, "/"); kind {
-	case "pet", "order", "key", "webhook":
-		return "/console/" + kind + "s/" + id
+// path is the page of an event's subject.
+func (r eventRow) path(data eventData) string {
+	switch r.kind {
 	case "category":
-		return "/console/categories/" + id
+		return "/console/categories/" + strconv.FormatInt(r.id, 10)
 	case "photo":
-		return imagePath(animalstore.Photo{ID: data.ID, CreatedAt: data.CreatedAt})
+		return imagePath(animalstore.Photo{ID: r.id, CreatedAt: data.CreatedAt})
 	}
-	return ""
+	return "/console/" + r.kind + "s/" + strconv.FormatInt(r.id, 10)
 }
 
 // eventData is what the console shows of the data of events.
 type eventData struct {
-	ID        int64            `json:"id"`
 	Name      string           `json:"name"`
 	Status    string           `json:"status"`
 	Plan      string           `json:"plan"`

@@ -26,7 +26,7 @@ type page[T any] struct {
 	// only forwards. That of the first is firstPage. It is "" on the first page, and where a
 	// link was shared.
 	Trail string
-	at    *url.URL // of this page
+	at    url.URL // of this page
 }
 
 // Link is the address of another page of the list, with the same filters.
@@ -45,7 +45,7 @@ func (p page[T]) Link(cursor, trail string) string {
 }
 
 // AllMarked reports whether all rows are marked at first.
-func (p page[T]) AllMarked() bool { return p.at != nil && p.at.Query().Get("marked") == "all" }
+func (p page[T]) AllMarked() bool { return p.at.Query().Get("marked") == "all" }
 
 // MarkAll is the address of this page with all rows marked, or none if they are.
 func (p page[T]) MarkAll() string {
@@ -145,7 +145,7 @@ func formPage(r *http.Request) string {
 // none, although others follow: the API limits how many it looks at.
 func readPage[T any](v *visit, list func(...client.CallOption) iter.Seq2[T, error]) (p page[T], err error) {
 	query := v.r.URL.Query()
-	p = page[T]{From: query.Get("cursor"), Trail: query.Get("trail"), at: &url.URL{Path: v.here(), RawQuery: v.r.URL.RawQuery}}
+	p = page[T]{From: query.Get("cursor"), Trail: query.Get("trail"), at: url.URL{Path: v.here(), RawQuery: v.r.URL.RawQuery}}
 	p.Rows, p.Next, err = readRows(p.From, list)
 	return p, err
 }

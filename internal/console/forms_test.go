@@ -134,11 +134,13 @@ func TestForms(t *testing.T) {
 
 	b.post("/console/orders", b.get("/console/pets/1").form(t, "/console/orders")).wantMoved(t, "order", "/console/orders/1")
 	s.order(s.Pet("Tom").ID)
-	for path, rows := range map[string]int{"/console/orders": 2, "/console/orders?order=1": 1, "/console/orders?order=1&status=delivered": 0, "/console/orders?order=9": 0} {
+	for path, rows := range map[string]int{"/console/orders": 2, "/console/orders?pet=1": 1, "/console/orders?pet=1&status=delivered": 0} {
 		if got := strings.Count(b.get(path).body, `class="pet whole"`); got != rows {
 			t.Errorf("%s: got %d rows, want %d", path, got, rows)
 		}
 	}
+	b.get("/console/orders?order=1").wantMoved(t, "an id", "/console/orders/1")
+	b.get("/console/orders?order=9").want(t, "an id that no order has", http.StatusBadRequest, "No order has this id")
 }
 
 // TestWayBack: an error page leads back, and a form that was over the limit can be sent

@@ -3,8 +3,6 @@ package console
 import (
 	"cmp"
 	"iter"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -50,15 +48,25 @@ type orderRow struct {
 	Next    *orderMove // nil: nothing, or the key may not do it
 }
 
-// listOrders serves GET /console/orders.
+// listOrders serves GET /console/orders. An id in the filters leads to the order.
 func (v *visit) listOrders() error {
 	query := v.r.URL.Query()
 	p := ordersPage{Status: query.Get("status"), PetID: query.Get("pet"), OrderID: query.Get("order"), Reference: query.Get("reference")}
 	if p.Status == "" && p.Narrowed() {
 		p.Status = allOrders
 	}
-	var err error
-	p.page, err = v.findOrders(&p)
+	id, err := idFilter(query, "order")
+	switch {
+	case id != 0:
+		if _, err = v.api.GetOrder(v.r.Context(), id); err == nil {
+			return v.goTo(orderPath(id), "")
+		}
+		if codeOf(err) == animalstore.OrderNotFound {
+			err = badField("order", "no order has this id")
+		}
+	case err == nil:
+		p.page, err = v.findOrders(&p)
+	}
 	wrong, err := filterProblem(err)
 	if err != nil {
 		return err
@@ -73,9 +81,8 @@ func (v *visit) listOrders() error {
 }
 
 // findOrders returns a page of the orders that match the filters: of those that wait, the
-// oldest first. The API has no filter for the id.
+// oldest first.
 func (v *visit) findOrders(p *ordersPage) (found page[animalstore.Order], err error) {
-	query := url.Values{"pet": {p.PetID}, "order": {p.OrderID}}
 	q := client.OrderQuery{Reference: p.Reference, PageSize: pageSize}
 	switch status := animalstore.OrderStatus(p.Status); status {
 	case allOrders:
@@ -84,28 +91,12 @@ func (v *visit) findOrders(p *ordersPage) (found page[animalstore.Order], err er
 	default:
 		q.Statuses, q.Oldest = []animalstore.OrderStatus{status}, status.Open()
 	}
-	found.at = &url.URL{Path: v.here(), RawQuery: v.r.URL.RawQuery}
-	if q.PetID, err = idFilter(query, "pet"); err != nil {
+	if q.PetID, err = idFilter(v.r.URL.Query(), "pet"); err != nil {
 		return found, err
 	}
-	id, err := idFilter(query, "order")
-	if err != nil {
-		return found, err
-	}
-	if id == 0 {
-		return readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
-			return v.api.ListOrders(v.r.Context(), q, options...)
-		})
-	}
-	order, err := v.api.GetOrder(v.r.Context(), id)
-	if codeOf(err) == animalstore.OrderNotFound {
-		return found, nil
-	}
-	if (q.Statuses == nil || slices.Contains(q.Statuses, order.Status)) && (q.PetID == 0 || q.PetID == order.PetID) &&
-		(q.Reference == "" || q.Reference == string(order.Reference)) {
-		found.Rows = []animalstore.Order{order}
-	}
-	return found, err
+	return readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
+		return v.api.ListOrders(v.r.Context(), q, options...)
+	})
 }
 
 // orderRows adds the names and faces of their pets to orders, and the next step, with two
@@ -114,14 +105,12 @@ func (v *visit) orderRows(orders []animalstore.Order) ([]orderRow, error) {
 	names := map[int64]string{}
 	photos := map[int64]animalstore.Photo{}
 	if v.may(petsRead) && len(orders) > 0 {
-		var ids []int64
-		for _, o := range orders {
-			if !slices.Contains(ids, o.PetID) {
-				ids = append(ids, o.PetID)
-			}
+		ids := make([]int64, len(orders))
+		for i, o := range orders {
+			ids[i] = o.PetID
 		}
 		pets, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
-			return v.api.ListPets(v.r.Context(), client.PetQuery{IDs: ids, PageSize: listedPets}, options...)
+			return v.api.ListPets(v.r.Context(), client.PetQuery{IDs: distinct(ids), PageSize: listedPets}, options...)
 		})
 		if err != nil {
 			return nil, err

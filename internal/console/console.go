@@ -22,10 +22,16 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/pages"
 )
 
 //go:embed web
 var web embed.FS
+
+const assetsPath = "/console/assets/"
+
+// loadAssets runs once: the files are part of the binary.
+var loadAssets = sync.OnceValue(func() *pages.Assets { return pages.NewAssets(assetsPath, web) })
 
 // policy is the content security policy of all pages.
 const policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
@@ -42,7 +48,6 @@ const maxForm = 64 << 10
 type Config struct {
 	Environment animalstore.Environment
 	Version     string
-	Assets      string // the prefix of the paths of the files that package pages serves
 	Now         func() time.Time
 	Server      Server
 	Sessions    Sessions
@@ -86,7 +91,7 @@ type Sessions interface {
 // Console serves the pages at /console and below.
 type Console struct {
 	Config
-	assets  *assets
+	assets  *pages.Assets
 	mux     *http.ServeMux
 	origin  *http.CrossOriginProtection
 	imports *importSlots
@@ -97,15 +102,18 @@ type Console struct {
 // New returns the console of a server.
 func New(c Config) *Console {
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, requestTimeout)
-	console := &Console{Config: c, assets: loadAssets(), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), imports: &importSlots{keys: map[int64]bool{}}}
+	console := &Console{
+		Config: c, assets: loadAssets(), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(),
+		imports: &importSlots{keys: map[int64]bool{}},
+	}
 	console.addRoutes()
 	return console
 }
 
 // ServeHTTP implements [http.Handler].
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, c.assets.prefix) {
-		c.serveAsset(w, r)
+	if strings.HasPrefix(r.URL.Path, assetsPath) {
+		c.assets.ServeHTTP(w, r)
 		return
 	}
 	h := w.Header()

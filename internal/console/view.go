@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"animalstore"
+	"animalstore/internal/pages"
 )
 
 // frame is what every page has.
@@ -73,7 +74,7 @@ var doneTexts = map[string]string{
 
 func (v *visit) frame(title string) frame {
 	c := v.c
-	f := frame{Title: title + " · Animal Store", Assets: c.Assets, Files: c.assets.prefix, Environment: c.Environment, Version: c.Version}
+	f := frame{Title: title + " · Animal Store", Assets: pages.AssetsPrefix(), Files: c.assets.Prefix, Environment: c.Environment, Version: c.Version}
 	if c.Environment != animalstore.Production {
 		f.Title += " (" + string(c.Environment) + ")"
 	}

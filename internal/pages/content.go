@@ -2,7 +2,6 @@ package pages
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"fmt"
 	"net/http"
@@ -46,7 +45,7 @@ func (c *content) serve(w http.ResponseWriter, r *http.Request) {
 	h.Add("Vary", "Accept-Encoding")
 	h.Set("Content-Type", c.contentType)
 	form := c.identity
-	if acceptsGzip(r) {
+	if strings.Contains(strings.Join(r.Header["Accept-Encoding"], ","), "gzip") {
 		form = c.gzipped
 		h.Set("Content-Encoding", "gzip")
 		// ServeContent sets the length only for unencoded content and for ranges.
@@ -54,21 +53,4 @@ func (c *content) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("ETag", form.etag)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(form.body))
-}
-
-// acceptsGzip reports whether a client accepts responses in gzip.
-func acceptsGzip(r *http.Request) bool {
-	named, other := "", "" // the weights of gzip and of *
-	for part := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
-		coding, weight, _ := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")
-		weight = cmp.Or(weight, "q=1")
-		switch {
-		case strings.EqualFold(coding, "gzip"):
-			named = weight
-		case coding == "*":
-			other = weight
-		}
-	}
-	_, value, _ := strings.Cut(cmp.Or(named, other), "=")
-	return strings.Trim(value, "0.") != "" // not absent, and not zero
 }

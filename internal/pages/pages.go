@@ -46,7 +46,7 @@ type Config struct {
 // Pages are the pages of one server.
 type Pages struct {
 	Config
-	assets    *assets
+	assets    *Assets
 	reference func() *content            // the page about the API
 	guides    map[string]func() *content // by path
 	documents map[string]func() *content // OpenAPI, by path
@@ -102,7 +102,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, https bool) {
 		h.Set("Content-Security-Policy", readPolicy)
 		p.guides[path]().serve(w, r)
 	default:
-		p.assets.serve(w, r)
+		p.assets.ServeHTTP(w, r)
 	}
 }
 
@@ -143,7 +143,7 @@ func (p *Pages) page(title string) page {
 	if p.Environment != animalstore.Production {
 		title += " (" + string(p.Environment) + ")"
 	}
-	return page{Title: title, Assets: p.assets.prefix, Environment: p.Environment, Version: p.Version, Console: p.Console}
+	return page{Title: title, Assets: p.assets.Prefix, Environment: p.Environment, Version: p.Version, Console: p.Console}
 }
 
 type landing struct {

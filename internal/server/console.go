@@ -11,14 +11,12 @@ import (
 	"animalstore/internal/console"
 	"animalstore/internal/db"
 	"animalstore/internal/keys"
-	"animalstore/internal/pages"
 )
 
 func (s *Server) newConsole(calls *api.Server) http.Handler {
 	return console.New(console.Config{
 		Environment: s.cfg.Environment,
 		Version:     s.cfg.Version,
-		Assets:      pages.AssetsPrefix(),
 		Now:         s.cfg.Hooks.Now,
 		Server:      calls,
 		Sessions:    consoleSessions{s.db},

@@ -71,19 +71,25 @@ func NewMemory(store Store, now func() time.Time, log *slog.Logger) *Memory {
 
 // Take implements [Limiter].
 func (m *Memory) Take(ctx context.Context, key *animalstore.Key) (Decision, error) {
+	return m.take(ctx, key, nil)
+}
+
+// take also calls note, unless it is nil, with the key's counters, locked.
+func (m *Memory) take(ctx context.Context, key *animalstore.Key, note func(*entry)) (Decision, error) {
 	e, err := m.acquire(ctx, key)
 	if err != nil {
 		return Decision{}, err
 	}
 	d := decide(&e.state, e.used, key)
 	m.markDirty(e)
-	if !d.BannedNow {
-		e.mu.Unlock()
-		return d, nil
+	if note != nil {
+		note(e)
 	}
 	state := e.state
 	e.mu.Unlock()
-	_ = saveNow(ctx, m.store, db.KeyLimitState{KeyID: key.ID, LimitState: state})
+	if d.BannedNow {
+		_ = saveNow(ctx, m.store, db.KeyLimitState{KeyID: key.ID, LimitState: state})
+	}
 	return d, nil
 }
 
@@ -110,44 +116,35 @@ func (m *Memory) Status(ctx context.Context, key *animalstore.Key) (Status, erro
 
 // acquire returns the key's counters, locked and as of now.
 func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, error) {
-	for {
-		e := m.entry(key.ID)
-		e.mu.Lock()
-		if e.gone {
+	e := m.lock(key.ID)
+	if !e.loaded {
+		state, err := m.store.LimitState(ctx, key.ID)
+		if err != nil {
 			e.mu.Unlock()
-			continue
+			return nil, err
 		}
-		if !e.loaded {
-			if err := m.load(ctx, e); err != nil {
-				return nil, err
-			}
-		}
-		// Reading the clock under the lock keeps the times of successive requests
-		// in order.
-		e.used = m.now().UnixMilli()
-		followed, dayShortened := followClock(&e.state, e.used)
-		e.dayShortened = e.dayShortened || dayShortened
-		if lifted := liftBan(&e.state, key); followed || lifted {
-			m.markDirty(e)
-		}
-		return e, nil
+		e.state, e.loaded = state, true
 	}
+	// Reading the clock under the lock keeps the times of successive requests in order.
+	e.used = m.now().UnixMilli()
+	followed, dayShortened := followClock(&e.state, e.used)
+	e.dayShortened = e.dayShortened || dayShortened
+	if lifted := liftBan(&e.state, key); followed || lifted {
+		m.markDirty(e)
+	}
+	return e, nil
 }
 
-// load fills e, which is locked, from the store. If that fails or panics, it unlocks e:
-// otherwise the key's next request would wait forever.
-func (m *Memory) load(ctx context.Context, e *entry) error {
-	defer func() {
-		if !e.loaded {
-			e.mu.Unlock()
+// lock returns the key's counters, locked. They may not be loaded yet.
+func (m *Memory) lock(keyID int64) *entry {
+	for {
+		e := m.entry(keyID)
+		e.mu.Lock()
+		if !e.gone {
+			return e
 		}
-	}()
-	state, err := m.store.LimitState(ctx, e.keyID)
-	if err != nil {
-		return err
+		e.mu.Unlock()
 	}
-	e.state, e.loaded = state, true
-	return nil
 }
 
 // markDirty queues an entry, which is locked, to be saved.

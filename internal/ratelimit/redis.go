@@ -236,32 +236,23 @@ const (
 
 // prepare returns a key's entry and the state to send to Redis, or "" if Redis is
 // up to date.
-func (r *Redis) prepare(ctx context.Context, key *animalstore.Key) (*entry, string, error) {
-	for {
-		e := r.local.entry(key.ID)
-		e.mu.Lock()
-		if e.gone {
-			e.mu.Unlock()
-			continue
+func (r *Redis) prepare(ctx context.Context, key *animalstore.Key) (e *entry, seed string, err error) {
+	e = r.local.lock(key.ID)
+	defer e.mu.Unlock()
+	if !e.loaded || e.gap == stale {
+		if err := r.reload(ctx, e); err != nil {
+			return nil, "", err
 		}
-		if !e.loaded || e.gap == stale {
-			if err := r.reload(ctx, e); err != nil {
-				e.mu.Unlock()
-				return nil, "", err
-			}
-		}
-		e.used = r.Now().UnixMilli()
-		if liftBan(&e.state, key) {
-			r.local.markDirty(e)
-		}
-		seed := ""
-		// Redis has dropped a state that no longer matters.
-		if e.gap == unsent || !stillMatters(&e.state, e.used) {
-			seed = stateText(e.state)
-		}
-		e.mu.Unlock()
-		return e, seed, nil
 	}
+	e.used = r.Now().UnixMilli()
+	if liftBan(&e.state, key) {
+		r.local.markDirty(e)
+	}
+	// Redis has dropped a state that no longer matters.
+	if e.gap == unsent || !stillMatters(&e.state, e.used) {
+		seed = stateText(e.state)
+	}
+	return e, seed, nil
 }
 
 // reload merges the stored state into e, which is locked.

@@ -28,8 +28,6 @@ const (
 	reportAfter = time.Second
 	// reportTick is how often reports are checked for due ones.
 	reportTick = 250 * time.Millisecond
-	// finalReportTimeout limits the reports at shutdown.
-	finalReportTimeout = time.Second
 )
 
 // redisStats are the counters behind [RedisStats].
@@ -99,20 +97,10 @@ func (r *Redis) startFallback(err error) {
 
 // takeFallback decides a request without Redis, from this process's state.
 func (r *Redis) takeFallback(ctx context.Context, key *animalstore.Key) (Decision, error) {
-	e, err := r.local.acquire(ctx, key)
-	if err != nil {
-		return Decision{}, err
-	}
-	d := decide(&e.state, e.used, key)
-	e.gap = stale
-	r.reportLater(e)
-	r.local.markDirty(e)
-	state := e.state
-	e.mu.Unlock()
-	if d.BannedNow {
-		_ = saveNow(ctx, r.store, db.KeyLimitState{KeyID: key.ID, LimitState: state})
-	}
-	return d, nil
+	return r.local.take(ctx, key, func(e *entry) {
+		e.gap = stale
+		r.reportLater(e)
+	})
 }
 
 // saveShortened saves e's state after the clock shortened a window. If that fails,
@@ -219,30 +207,29 @@ func (r *Redis) reportLater(e *entry) {
 	r.reportsMu.Unlock()
 }
 
-// runReports sends reports to Redis when they are due until ctx ends, and the rest then.
+// runReports sends reports to Redis when they are due until ctx ends.
 func (r *Redis) runReports(ctx context.Context) {
 	tick := time.NewTicker(reportTick)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalReportTimeout)
-			defer cancel()
-			r.sendReports(ctx, time.Now().Add(reportAfter))
 			return
 		case <-tick.C:
-			r.sendReports(ctx, time.Now())
+			r.sendReports(ctx)
 		}
 	}
 }
 
 // sendReports sends Redis the states of the keys whose reports are due. Requests do the
-// same for their own keys; this is for keys that aren't used any more.
-func (r *Redis) sendReports(ctx context.Context, now time.Time) {
+// same for their own keys; this is for keys that aren't used any more. A report that fails
+// is queued again.
+func (r *Redis) sendReports(ctx context.Context) {
 	if r.fallback.Load() {
 		return
 	}
 	r.reportsMu.Lock()
+	now := time.Now()
 	var due []report
 	r.reports = slices.DeleteFunc(r.reports, func(p report) bool {
 		if p.due.After(now) {
@@ -253,27 +240,14 @@ func (r *Redis) sendReports(ctx context.Context, now time.Time) {
 	})
 	r.reportsMu.Unlock()
 
-	for i, p := range due {
-		if err := r.sendState(ctx, p.entry); err != nil {
-			r.reportsMu.Lock()
-			r.reports = append(r.reports, due[i+1:]...)
-			r.reportsMu.Unlock()
-			return
+	for _, p := range due {
+		p.entry.mu.Lock()
+		p.entry.gap, p.entry.unreported = stale, false
+		p.entry.mu.Unlock()
+		if _, err := r.query(ctx, opRead, &animalstore.Key{ID: p.entry.keyID}); err != nil {
+			p.entry.mu.Lock()
+			r.reportLater(p.entry)
+			p.entry.mu.Unlock()
 		}
 	}
-}
-
-// sendState sends Redis the state of a key from this process and the store, or queues it
-// again.
-func (r *Redis) sendState(ctx context.Context, e *entry) error {
-	e.mu.Lock()
-	e.gap, e.unreported = stale, false
-	e.mu.Unlock()
-	_, err := r.query(ctx, opRead, &animalstore.Key{ID: e.keyID})
-	if err != nil {
-		e.mu.Lock()
-		r.reportLater(e)
-		e.mu.Unlock()
-	}
-	return err
 }

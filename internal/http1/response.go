@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -38,7 +37,8 @@ var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 type buffer [4 << 10]byte
 
-// flushSize is the size at which a response is sent before it is complete.
+// flushSize is the size above which what a handler writes is sent at once, instead of being
+// copied behind the header.
 const flushSize = 64 << 10
 
 // Header implements [http.ResponseWriter].
@@ -81,7 +81,9 @@ func (w *writer) writeHeader(status int) {
 	b = append(b, "\r\n"...)
 	b = w.appendHeader(b)
 	if _, set := w.header["Date"]; !set { // a Date without a value means none
-		b = append(b, dateField(now)...)
+		b = append(b, "Date: "...)
+		b = now.UTC().AppendFormat(b, http.TimeFormat)
+		b = append(b, "\r\n"...)
 	}
 	w.headEnd = len(b)
 	w.out = append(b, "\r\n"...)
@@ -161,15 +163,12 @@ func (w *writer) write(b []byte) (int, error) {
 	if w.method == http.MethodHead {
 		return len(b), nil
 	}
-	if w.declared >= 0 && len(b) > flushSize { // too large to copy
+	if w.declared >= 0 && len(b) > flushSize {
 		w.send()
 		w.sendBytes(b)
 		return len(b), w.err
 	}
 	w.out = append(w.out, b...)
-	if w.declared >= 0 && len(w.out) > flushSize {
-		w.send()
-	}
 	return len(b), w.err
 }
 
@@ -215,22 +214,4 @@ func (w *writer) sendBytes(b []byte) {
 	if w.err == nil && len(b) > 0 {
 		_, w.err = w.conn.Write(b)
 	}
-}
-
-// date is the Date field of the most recent response.
-var date atomic.Pointer[struct {
-	second int64
-	field  string
-}]
-
-func dateField(now time.Time) string {
-	d := date.Load()
-	if second := now.Unix(); d == nil || d.second != second {
-		d = &struct {
-			second int64
-			field  string
-		}{second, "Date: " + now.UTC().Format(http.TimeFormat) + "\r\n"}
-		date.Store(d)
-	}
-	return d.field
 }

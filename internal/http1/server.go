@@ -49,8 +49,8 @@ type Server struct {
 // only to requests that net/http serves.
 //
 // A handler of simple requests must set Content-Type and must not use Flush, 1xx
-// statuses or trailers. The response is sent when the handler returns, or earlier if it
-// grows large. The request's context ends when the handler returns, not when the client
+// statuses or trailers. The response is sent when the handler returns, or from the
+// first large write on. The request's context ends when the handler returns, not when the client
 // disconnects. Nothing a handler keeps can reach another request.
 func NewServer(inner net.Listener, server *http.Server, serves func(target string) bool, log *slog.Logger) *Server {
 	s := &Server{
@@ -83,24 +83,22 @@ func NewServer(inner net.Listener, server *http.Server, serves func(target strin
 func (s *Server) Serve() error { return s.http.Serve(handoverListener{s}) }
 
 const (
-	minBackoff = 5 * time.Millisecond
-	maxBackoff = 100 * time.Millisecond
+	// acceptRetry is the time between two accepts that fail.
+	acceptRetry = 20 * time.Millisecond
 	// acceptLogEvery limits how often failed accepts are logged.
 	acceptLogEvery = time.Second
 )
 
 // acceptLoop accepts connections until the listener is closed. If accepting fails for a
-// while because no file descriptors are left, it backs off itself: net/http's back-off
+// while because no file descriptors are left, it retries itself: net/http's back-off
 // would delay every connection that is handed over.
 func (s *Server) acceptLoop() {
 	defer close(s.stopped)
 	defer s.inner.Close()
-	var backoff time.Duration
 	var logged time.Time
 	for {
 		socket, err := s.inner.Accept()
 		if err == nil {
-			backoff = 0
 			c := newConn(socket, s)
 			s.mu.Lock()
 			s.conns[c] = true
@@ -120,9 +118,8 @@ func (s *Server) acceptLoop() {
 			s.log.Error("accept failed: retrying until it works", "err", err)
 			logged = time.Now()
 		}
-		backoff = min(max(2*backoff, minBackoff), maxBackoff)
 		select {
-		case <-time.After(backoff):
+		case <-time.After(acceptRetry):
 		case <-s.stopping:
 			return
 		}

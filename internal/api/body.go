@@ -68,7 +68,7 @@ func readBody(r *request) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
-		return nil, unreadable(r, err, animalstore.MalformedJSON)
+		return nil, unreadable(err, animalstore.MalformedJSON)
 	}
 	if len(body) > maxBody {
 		return nil, tooLarge()
@@ -83,18 +83,11 @@ func readBody(r *request) ([]byte, error) {
 }
 
 // unreadable says why a body could not be read. The code says what the body should be.
-func unreadable(r *request, err error, code animalstore.Code) error {
+func unreadable(err error, code animalstore.Code) error {
 	var network net.Error
-	reason := "the connection broke before all of the body had arrived: send the request again"
-	switch chunked := len(r.TransferEncoding) > 0; {
-	case errors.As(err, &network) && network.Timeout():
+	reason := "the body ended early or isn't in valid chunks: send all of it, as Content-Length or Transfer-Encoding says"
+	if errors.As(err, &network) && network.Timeout() {
 		reason = "the body did not arrive in time: send all of it right after the header"
-	case chunked && errors.Is(err, io.ErrUnexpectedEOF):
-		reason = "the body ended before its last chunk, which has length 0: send all chunks"
-	case chunked:
-		reason = "the body is not in valid chunks: send each chunk with its length in hexadecimal, or a Content-Length instead of Transfer-Encoding"
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		reason = "the body is shorter than Content-Length says: send all of it"
 	}
 	return animalstore.Errorf(code, "%s", reason)
 }

@@ -140,7 +140,7 @@ func readUpload(w http.ResponseWriter, r *request) (*photo.Header, error) {
 	r.waited += time.Since(began)
 	switch {
 	case err != nil:
-		return nil, unreadable(r, err, animalstore.InvalidImage)
+		return nil, unreadable(err, animalstore.InvalidImage)
 	case n > animalstore.MaxUpload:
 		return nil, uploadTooLarge()
 	case typeErr != nil:

@@ -3,7 +3,6 @@ package keys
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"strings"
 	"sync"
@@ -36,7 +35,6 @@ const maxCached = 1 << 17
 type Checker struct {
 	env   animalstore.Environment
 	store Store
-	log   *slog.Logger
 	now   func() time.Time
 
 	mu        sync.RWMutex
@@ -45,8 +43,6 @@ type Checker struct {
 
 	version    atomic.Pointer[version] // never nil
 	refreshing atomic.Bool             // the version is being read
-
-	warned atomic.Int64 // the second of the last warning
 }
 
 type cachedKey struct {
@@ -69,14 +65,11 @@ func isFresh(read, now time.Time) bool {
 }
 
 // NewChecker returns a Checker for one deployment.
-func NewChecker(env animalstore.Environment, store Store, log *slog.Logger, now func() time.Time) *Checker {
-	c := &Checker{env: env, store: store, log: log, now: now, keys: make(map[[32]byte]*cachedKey), maxCached: maxCached}
+func NewChecker(env animalstore.Environment, store Store, now func() time.Time) *Checker {
+	c := &Checker{env: env, store: store, now: now, keys: make(map[[32]byte]*cachedKey), maxCached: maxCached}
 	c.version.Store(&version{})
 	return c
 }
-
-// Environment is the deployment whose keys are valid here.
-func (c *Checker) Environment() animalstore.Environment { return c.env }
 
 // All refusals have the same text, so that a response doesn't reveal whether a
 // stolen key ever worked.
@@ -87,20 +80,20 @@ var errInvalid = animalstore.Errorf(animalstore.InvalidAPIKey,
 // error has code invalid_api_key, or is the store's if the lookup fails. It returns a key
 // that isn't valid together with the error.
 func (c *Checker) Check(ctx context.Context, token string) (*animalstore.Key, error) {
-	return c.check(ctx, Hash(token), func(now time.Time) bool { return c.worthLookup(ctx, token, now) })
+	return c.check(ctx, Hash(token), func() bool { return c.worthLookup(token) })
 }
 
 // CheckHash is like Check for callers that know only the token's hash.
 func (c *Checker) CheckHash(ctx context.Context, hash [32]byte) (*animalstore.Key, error) {
-	return c.check(ctx, hash, func(time.Time) bool { return true })
+	return c.check(ctx, hash, func() bool { return true })
 }
 
-func (c *Checker) check(ctx context.Context, hash [32]byte, worthLookup func(time.Time) bool) (*animalstore.Key, error) {
+func (c *Checker) check(ctx context.Context, hash [32]byte, worthLookup func() bool) (*animalstore.Key, error) {
 	now := c.now()
 	c.refreshIfDue(now)
 	key, known := c.cached(hash, now)
 	if !known {
-		if !worthLookup(now) {
+		if !worthLookup() {
 			return nil, errInvalid
 		}
 		var err error
@@ -111,34 +104,18 @@ func (c *Checker) check(ctx context.Context, hash [32]byte, worthLookup func(tim
 	switch {
 	case key == nil:
 		return nil, errInvalid
-	case key.Environment != c.env:
-		c.warn(ctx, key.Environment, now)
-		return key, errInvalid
-	case !key.Live(now):
+	case key.Environment != c.env, !key.Live(now):
 		return key, errInvalid
 	}
 	return key, nil
 }
 
 // worthLookup reports whether a token could be valid here, judging by its form.
-func (c *Checker) worthLookup(ctx context.Context, token string, now time.Time) bool {
+func (c *Checker) worthLookup(token string) bool {
 	if !strings.HasPrefix(token, brand) {
 		return len(token) >= minForeign && len(token) <= maxForeign && visibleASCII(token)
 	}
-	env := Environment(token)
-	if env != "" && env != c.env {
-		c.warn(ctx, env, now)
-	}
-	return env == c.env
-}
-
-// warn logs the use of another deployment's key, at most once a second: anybody can
-// make up such keys and would flood the log.
-func (c *Checker) warn(ctx context.Context, env animalstore.Environment, now time.Time) {
-	last := c.warned.Load()
-	if second := now.Unix(); second != last && c.warned.CompareAndSwap(last, second) {
-		c.log.WarnContext(ctx, "refused a key that belongs to another deployment", "key_environment", env, "environment", c.env)
-	}
+	return Environment(token) == c.env
 }
 
 // cached returns a key that is fresh and live. Keys that aren't live are never cached: a

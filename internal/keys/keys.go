@@ -9,6 +9,7 @@ package keys
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"hash/crc32"
 	"strings"
 
@@ -103,4 +104,15 @@ func ValidateForeign(secret string, env animalstore.Environment) error {
 
 func visibleASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+// webhookSecretBytes is the length of a webhook's secret. It matches the output
+// of the hash it is used with.
+const webhookSecretBytes = 32
+
+// MintWebhookSecret returns a new secret for a webhook, in the form of Standard Webhooks.
+func MintWebhookSecret() string {
+	var secret [webhookSecretBytes]byte
+	rand.Read(secret[:]) // never fails
+	return "whsec_" + base64.StdEncoding.EncodeToString(secret[:])
 }

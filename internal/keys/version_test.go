@@ -1,7 +1,6 @@
 package keys_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -56,7 +55,7 @@ func (s *memoryStore) set(change func(*memoryStore)) {
 // looked up once.
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		checker, store := newChecker(&bytes.Buffer{})
+		checker, store := newChecker()
 		secrets := mintMany(store, 20)
 		checkAll(t, checker, secrets, 2*time.Second)
 		lookups, versionReads := store.reads()
@@ -110,7 +109,7 @@ func TestChangesTakeEffect(t *testing.T) {
 	for name, outage := range outages {
 		for offset := time.Duration(0); offset <= promise; offset += 70 * time.Millisecond {
 			synctest.Test(t, func(t *testing.T) {
-				checker, store := newChecker(&bytes.Buffer{})
+				checker, store := newChecker()
 				secrets := mintMany(store, 3)
 				revoked, changed, other := secrets[0], secrets[1], secrets[2:]
 				checkAll(t, checker, secrets, 3*time.Second+offset)
@@ -137,7 +136,7 @@ func TestChangesTakeEffect(t *testing.T) {
 // store's error rather than accepted.
 func TestStoreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		checker, store := newChecker(&bytes.Buffer{})
+		checker, store := newChecker()
 		secrets := mintMany(store, 1)
 		checkAll(t, checker, secrets, 3*time.Second)
 		gone := errors.New("gone")
@@ -156,7 +155,7 @@ func TestStoreGone(t *testing.T) {
 // under the later version.
 func TestChangeDuringLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		checker, store := newChecker(&bytes.Buffer{})
+		checker, store := newChecker()
 		secrets := mintMany(store, 2)
 		busy := secrets[:1]
 		checkAll(t, checker, busy, 3*time.Second)
@@ -180,7 +179,7 @@ func TestChangeDuringLookup(t *testing.T) {
 // before.
 func TestStoreGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		checker, store := newChecker(&bytes.Buffer{})
+		checker, store := newChecker()
 		secrets := mintMany(store, 1)
 		checkAll(t, checker, secrets, 3*time.Second)
 		var backup int

@@ -102,7 +102,7 @@ func (s *Server) newHandler() *api.Server {
 		Now:             s.cfg.Hooks.Now,
 		DB:              s.db,
 		Events:          s.hub,
-		Keys:            keys.NewChecker(s.cfg.Environment, s.db, s.cfg.Log, s.cfg.Hooks.Now),
+		Keys:            keys.NewChecker(s.cfg.Environment, s.db, s.cfg.Hooks.Now),
 		Limiter:         s.limiter,
 		Usage:           s.usage,
 		Observer:        s.metrics,

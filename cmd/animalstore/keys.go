@@ -45,8 +45,9 @@ it, because other users of the machine can see flags.`,
 
 // keyFlags are the flags that describe a key, to create or to change it.
 type keyFlags struct {
-	name, plan, permissions, networks, expires string
-	limits                                     animalstore.Limits
+	name, permissions, networks, expires string
+	plan                                 animalstore.Plan
+	limits                               animalstore.Limits
 }
 
 // register adds the flags. Their defaults are the values that f has.
@@ -58,8 +59,7 @@ func (f *keyFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.networks, "networks", f.networks, "comma-separated networks that the key works from, such as 203.0.113.0/24, or "+anywhere)
 	cli.CompleteFlag(cmd, "networks", cli.FixedValues([]string{anywhere}))
 	flags.StringVar(&f.expires, "expires", f.expires, "how long the key works from now, such as 90d or 12h, or never to keep it")
-	flags.StringVar(&f.plan, "plan", f.plan, animalstore.JoinOr(animalstore.Plans))
-	cli.CompleteFlag(cmd, "plan", cli.FixedValues(animalstore.Plans))
+	cli.RegisterOneOf(cmd, &f.plan, animalstore.Plans, "plan", animalstore.JoinOr(animalstore.Plans))
 	flags.Int64Var(&f.limits.PerMinute, "per-minute", 0, "requests per minute, on plan enterprise")
 	flags.Int64Var(&f.limits.PerDay, "per-day", 0, "requests per day, on plan enterprise")
 }
@@ -90,15 +90,15 @@ func (f *keyFlags) expiry(now time.Time) (animalstore.Time, error) {
 // newKeyFlags are the flags that create and import share.
 type newKeyFlags struct {
 	keyFlags
-	environment string
+	environment animalstore.Environment
 }
 
 func (f *newKeyFlags) register(cmd *cobra.Command) {
 	f.plan, f.permissions, f.networks, f.expires = "free", "read,write", anywhere, "never"
 	f.keyFlags.register(cmd)
 	cmd.Flag("name").Usage += " (required)"
-	cmd.Flags().StringVar(&f.environment, "environment", "production", "deployment the key is for: production or staging")
-	cli.CompleteFlag(cmd, "environment", cli.FixedValues(environments))
+	f.environment = animalstore.Production
+	cli.RegisterOneOf(cmd, &f.environment, environments, "environment", "deployment the key is for: production or staging")
 	cmd.Flags().BoolP("yes", "y", false, "create a new store without asking if there is none")
 }
 
@@ -115,13 +115,9 @@ func (f *newKeyFlags) newKey(now time.Time) (animalstore.NewKey, error) {
 	if err != nil {
 		return animalstore.NewKey{}, err
 	}
-	env, err := animalstore.ParseEnvironment(f.environment)
-	if err != nil {
-		return animalstore.NewKey{}, err
-	}
 	k := animalstore.NewKey{
-		Name: f.name, Plan: animalstore.Plan(f.plan), Limits: f.limits,
-		Permissions: permissions, Networks: networks, Environment: env, ExpiresAt: expiresAt,
+		Name: f.name, Plan: f.plan, Limits: f.limits,
+		Permissions: permissions, Networks: networks, Environment: f.environment, ExpiresAt: expiresAt,
 	}
 	return k, k.Validate()
 }
@@ -262,7 +258,7 @@ func (f *keyFlags) patch(cmd *cobra.Command, now time.Time) (patch animalstore.K
 		patch.Name = &f.name
 	}
 	if f.plan != "" {
-		patch.Plan = new(animalstore.Plan(f.plan))
+		patch.Plan = &f.plan
 	}
 	if f.limits != (animalstore.Limits{}) {
 		patch.Limits = &f.limits

@@ -18,8 +18,6 @@ import (
 
 // Metrics observes the requests of one server.
 type Metrics struct {
-	webhooks webhookCounters
-
 	registry *prometheus.Registry
 	inFlight atomic.Int64
 	requests *prometheus.CounterVec
@@ -27,6 +25,8 @@ type Metrics struct {
 
 	decisions map[animalstore.Code]prometheus.Counter
 	failures  map[animalstore.Code]prometheus.Counter
+	attempts  *prometheus.CounterVec // to deliver to webhooks
+	disabled  prometheus.Counter     // webhooks
 }
 
 // unmatched is the route of requests for paths that don't exist.
@@ -47,6 +47,14 @@ func New(version string) *Metrics {
 		}, []string{"method", "route"}),
 		decisions: map[animalstore.Code]prometheus.Counter{},
 		failures:  map[animalstore.Code]prometheus.Counter{},
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "animalstore_webhook_attempts_total",
+			Help: "Webhook delivery attempts by outcome: delivered, retry (will be repeated) or failed (the last one).",
+		}, []string{"outcome"}),
+		disabled: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "animalstore_webhooks_disabled_total",
+			Help: "Webhooks that this instance disabled, because their receivers kept failing or are gone.",
+		}),
 	}
 	decisions := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "animalstore_limit_decisions_total",
@@ -63,9 +71,11 @@ func New(version string) *Metrics {
 	for _, code := range animalstore.Codes {
 		m.failures[code] = failures.WithLabelValues(string(code))
 	}
-	m.webhooks = newWebhookCounters(m.registry)
+	for _, outcome := range []string{"delivered", "retry", "failed"} {
+		m.attempts.WithLabelValues(outcome) // shown as 0 before the first
+	}
 	m.registry.MustRegister(
-		m.requests, m.took, decisions, failures,
+		m.requests, m.took, decisions, failures, m.attempts, m.disabled,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "animalstore_http_requests_in_flight",
 			Help: "Requests in progress.",
@@ -112,3 +122,9 @@ func increment(counters map[animalstore.Code]prometheus.Counter, code animalstor
 		c.Inc()
 	}
 }
+
+// WebhookAttempt counts an attempt to deliver.
+func (m *Metrics) WebhookAttempt(outcome string) { m.attempts.WithLabelValues(outcome).Inc() }
+
+// WebhookDisabled counts a webhook that was disabled.
+func (m *Metrics) WebhookDisabled() { m.disabled.Inc() }

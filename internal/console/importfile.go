@@ -19,8 +19,6 @@ const (
 	// maxFile is the size of a file to import, and maxFilePets how many pets it may have.
 	maxFile     = 5 << 20
 	maxFilePets = 10_000
-	// maxFileRow is the size of a row in it.
-	maxFileRow = 256 << 10
 	// maxMistakes is how many mistakes of a file are found.
 	maxMistakes = 100
 	// maxImports is how many files may be in memory.
@@ -97,7 +95,7 @@ func (f *petFile) read(from io.Reader) error {
 
 // readRows keeps no more of a file than may be added or shown.
 func (f *petFile) readRows(content io.Reader) error {
-	for row, err := range petfile.Rows(content, petfile.FormatOf(f.name), maxFileRow) {
+	for row, err := range petfile.Rows(content, petfile.FormatOf(f.name)) {
 		switch {
 		case err != nil:
 			return err

@@ -19,17 +19,15 @@ import (
 type csvReader struct {
 	in      *rowLimiter
 	csv     *csv.Reader
-	maxRow  int
 	columns []string // in lower case
 	line    int      // where the last row begins
 }
 
-func newCSVReader(in *bufio.Reader, maxRow int) (*csvReader, error) {
-	r := &csvReader{in: &rowLimiter{in: in}, maxRow: maxRow}
+func newCSVReader(in *bufio.Reader) (*csvReader, error) {
+	r := &csvReader{in: &rowLimiter{in: in}}
 	r.csv = csv.NewReader(r.in)
 	r.csv.FieldsPerRecord, r.csv.ReuseRecord = -1, true
 	r.csv.Comma = peekSeparator(in)
-	r.in.separator = byte(r.csv.Comma)
 	header, err := r.record()
 	var invalid *csv.ParseError
 	switch {
@@ -102,11 +100,11 @@ func (r *csvReader) next() (Row, error) {
 
 // record reads the next record, which is only valid until the one after it is read.
 func (r *csvReader) record() ([]string, error) {
-	r.in.left, r.in.separators = r.maxRow, maxColumns
+	r.in.left = maxRow
 	fields, err := r.csv.Read()
 	switch {
 	case errors.Is(err, errRowTooLong):
-		return nil, fmt.Errorf("after line %d: a row has more than %d bytes or %d columns: %w", r.line, r.maxRow, maxColumns, err)
+		return nil, fmt.Errorf("after line %d: a row has more than %d bytes: %w", r.line, maxRow, err)
 	case err == nil:
 		r.line, _ = r.csv.FieldPos(0)
 	}
@@ -122,32 +120,24 @@ func describeCSV(e *csv.ParseError) error {
 	return fmt.Errorf("not valid CSV at byte %d: %w", e.Column, e.Err)
 }
 
-const (
-	// maxColumns limits the columns of a row: each takes many times the memory of the
-	// separator after it. Spreadsheets have fewer.
-	maxColumns = 20_000
-	// maxShown is how many bytes of a file an error quotes.
-	maxShown = 200
-)
+// maxShown is how many bytes of a file an error quotes.
+const maxShown = 200
 
 var errRowTooLong = errors.New("is a quote not closed?")
 
 // rowLimiter limits how much is read for a row, because package csv keeps all of it in
 // memory.
 type rowLimiter struct {
-	in         io.Reader
-	separator  byte
-	left       int // bytes
-	separators int // left
+	in   io.Reader
+	left int // bytes
 }
 
 func (l *rowLimiter) Read(p []byte) (int, error) {
-	if l.left <= 0 || l.separators <= 0 {
+	if l.left <= 0 {
 		return 0, errRowTooLong
 	}
 	n, err := l.in.Read(p)
 	l.left -= n
-	l.separators -= bytes.Count(p[:n], []byte{l.separator})
 	return n, err
 }
 

@@ -14,8 +14,8 @@ import (
 	"animalstore"
 )
 
-// maxRow limits one pet in a file on this machine, in bytes. The API has the same limit.
-const maxRow = 1 << 20
+// maxRow limits one pet in a file, in bytes: that much is in memory while it is read.
+const maxRow = 256 << 10
 
 // Format is the format of a file.
 type Format string
@@ -81,7 +81,7 @@ func ReadFile(name string, stdin io.Reader, format Format) ([]animalstore.NewPet
 
 // Read is ReadFile for a file that is already open.
 func Read(file io.Reader, format Format) (pets []animalstore.NewPet, mistakes []Mistake, err error) {
-	for row, err := range Rows(file, format, maxRow) {
+	for row, err := range Rows(file, format) {
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -101,12 +101,11 @@ type Row struct {
 	Err  error // why it can't be added; nil if it can
 }
 
-// Rows reads the pets of a file one by one, and no more of the file than that takes. A row
-// may have maxRow bytes, which are in memory while it is read. The error is about the file as a
-// whole, and the last.
-func Rows(file io.Reader, format Format, maxRow int) iter.Seq2[Row, error] {
+// Rows reads the pets of a file one by one, and no more of the file than that takes. The error
+// is about the file as a whole, and the last.
+func Rows(file io.Reader, format Format) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		rows, err := newReader(file, format, maxRow)
+		rows, err := newReader(file, format)
 		for err == nil {
 			var r Row
 			if r, err = rows.next(); err == nil && !yield(r, nil) {
@@ -126,7 +125,7 @@ type reader interface {
 }
 
 // newReader reads the given format, or detects it if format is "".
-func newReader(file io.Reader, format Format, maxRow int) (reader, error) {
+func newReader(file io.Reader, format Format) (reader, error) {
 	in := bufio.NewReaderSize(file, 64<<10)
 	skipMark(in)
 	if format == "" {
@@ -142,9 +141,9 @@ func newReader(file io.Reader, format Format, maxRow int) (reader, error) {
 		}
 	}
 	if format == JSONL {
-		return &jsonlReader{in: in, maxRow: maxRow}, nil
+		return newJSONLReader(in), nil
 	}
-	return newCSVReader(in, maxRow)
+	return newCSVReader(in)
 }
 
 // skipMark skips a byte order mark, which some spreadsheets write.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"animalstore"
 )
@@ -15,18 +14,14 @@ import (
 // CreatePetBatch adds 1 to 100 pets: all of them or none. They are added only once, even if
 // the call is retried: see [IdempotencyKey]. Use [Client.ImportPets] for more.
 func (c *Client) CreatePetBatch(ctx context.Context, pets []animalstore.NewPet, options ...CallOption) ([]animalstore.Pet, error) {
-	batch, err := send(ctx, c, petBatchCall(pets), options, isBatchOf(len(pets)))
+	batch, err := receive(ctx, c, createPetBatch(pets), options, isBatchOf(len(pets)))
 	return batch.Pets, err
 }
 
-func petBatchCall(pets []animalstore.NewPet) *call {
-	names := make([]string, len(pets))
-	for i, pet := range pets {
-		names[i] = pet.Name
-	}
-	return &call{
-		operation: "createPetBatch", method: http.MethodPost, path: "/pets/batch",
-		body: animalstore.NewPetBatch{Pets: pets}, name: strings.Join(names, " "), repeat: replayed,
+func createPetBatch(pets []animalstore.NewPet) operation {
+	return operation{
+		name: "createPetBatch", method: http.MethodPost, path: "/pets/batch",
+		body: animalstore.NewPetBatch{Pets: pets}, repeat: replayed,
 	}
 }
 
@@ -72,10 +67,10 @@ func (c *Client) ImportPets(ctx context.Context, pets []animalstore.NewPet, opti
 			done.Existing += len(batch)
 			continue
 		}
-		k := petBatchCall(batch)
 		var meta Meta
 		key := fmt.Sprintf("import-%s-%d-%d", sum, number, len(batch))
-		_, err := send(ctx, c, k, []CallOption{IdempotencyKey(key), ReadMeta(&meta)}, isBatchOf(len(batch)))
+		callOptions := []CallOption{IdempotencyKey(key), ReadMeta(&meta)}
+		_, k, err := receiveCall(ctx, c, createPetBatch(batch), callOptions, isBatchOf(len(batch)))
 		switch {
 		case errors.Is(err, ErrOutcomeUnknown):
 			done.Unknown = len(batch)

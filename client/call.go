@@ -10,9 +10,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"regexp"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"animalstore"
 )
@@ -30,42 +30,55 @@ const (
 	harmful                    // the change is made again
 )
 
-// call is one call of an operation, which may take several attempts.
-type call struct {
-	operation string // the method that was called: operationId in the OpenAPI document, or findPet
-	method    string
-	path      string // below /v1, with the query
-	body      any    // nil: none
-	name      string // the name in the body, which must be valid UTF-8
-	repeat    repeat
-	// conditional is whether the operation supports If-Match.
-	conditional bool
+// operation is what a call asks of the service: a literal in each method.
+type operation struct {
+	name        string // of the method: operationId in the OpenAPI document, or findPet
+	method      string // of HTTP
+	path        string // below /v1, with the query
+	body        any    // sent as JSON; nil: none
+	picture     []byte // sent instead of a body
+	repeat      repeat
+	conditional bool          // it supports If-Match
 	accepted    bool          // success is 202: the service does it later
 	creates     bool          // it can create the resource at its path, and supports If-None-Match: *
+	image       bool          // the response is an image
 	partial     bool          // any 5xx may mean that a part of the change was made
 	secret      bool          // the response contains a secret, which no error may show
 	endless     bool          // no limit on the number of attempts
-	stream      *follower     // gets the events of a stream, instead of decode
+	stream      *follower     // gets the events of a stream, instead of a decoder
 	wait        time.Duration // how long the service may deliberately wait
 	extraTime   time.Duration // for an attempt, in addition to the usual
-	callOptions
-
-	request     string // the HTTP method and the full URL, for errors
-	attempt     int    // the number of the latest attempt
-	requestID   string // of the latest response
-	resent      bool   // an earlier attempt may have succeeded, but its response was lost
-	content     []byte // the encoded body, the same bytes in every attempt
-	contentType string // of content, unless it is JSON
-	decode      func(body []byte) error
-	decodeImage func(contentType string, body []byte) error // instead of decode
-	next        string                                      // for a list, the path of the next page
 }
+
+// call is one call of an operation, which may take several attempts.
+type call struct {
+	operation
+	callOptions
+	request     string // the HTTP method and the full URL, for errors
+	content     []byte // the body, the same bytes in every attempt
+	contentType string
+	decode      decoder
+
+	attempt   int    // the number of the latest attempt
+	requestID string // of the latest response
+	resent    bool   // an earlier attempt may have succeeded, but its response was lost
+	next      string // for a list, the path of the next page
+}
+
+// decoder reads the body of a successful response; nil means that there is none. retryable
+// is whether another attempt may get a good body: it may if this one is incomplete, but a
+// different kind of response isn't from the service.
+type decoder func(contentType string, body []byte) (retryable bool, err error)
 
 // changes reports whether the call can change anything.
 func (k *call) changes() bool { return k.method != http.MethodGet }
 
-// prepare applies the options and encodes the body.
-func (k *call) prepare(options []CallOption) error {
+// wrap says which call an error is of.
+func (k *call) wrap(err error) error { return fmt.Errorf("%s: %s: %w", k.name, k.request, err) }
+
+// do makes a call.
+func (c *Client) do(ctx context.Context, op operation, options []CallOption, decode decoder) (*call, error) {
+	k := &call{operation: op, decode: decode, request: op.method + " " + c.urlOf(op.path)}
 	for _, option := range options {
 		option(&k.callOptions)
 	}
@@ -73,22 +86,39 @@ func (k *call) prepare(options []CallOption) error {
 		*k.meta = Meta{}
 	}
 	if err := k.checkOptions(); err != nil {
-		return err
+		return k, err
 	}
 	if k.repeat == replayed && !k.keyGiven {
 		k.idempotencyKey = rand.Text()
 	}
-	if k.body == nil {
+	if err := k.encode(); err != nil {
+		return k, fmt.Errorf("%s: %w", k.name, err)
+	}
+	return k, c.send(ctx, k)
+}
+
+// invalidText finds bytes that aren't UTF-8 in what encoding/json wrote: it replaces them by
+// this escape sequence, but writes a valid U+FFFD as it is.
+var invalidText = regexp.MustCompile(`(^|[^\\])(\\\\)*\\ufffd`)
+
+// encode encodes the body.
+func (k *call) encode() (err error) {
+	switch {
+	case k.picture != nil:
+		k.content, k.contentType = k.picture, http.DetectContentType(k.picture)
 		return nil
+	case k.body == nil:
+		return nil
+	case k.method == http.MethodPatch:
+		k.contentType = "application/merge-patch+json"
+	default:
+		k.contentType = "application/json"
 	}
-	if !utf8.ValidString(k.name) { // encoding/json would replace invalid bytes
-		return fmt.Errorf("%s: %w", k.operation, animalstore.Errorf(animalstore.ValidationFailed, "name must be valid UTF-8"))
+	k.content, err = animalstore.EncodeJSON(k.body)
+	if err == nil && invalidText.Match(k.content) {
+		err = animalstore.Errorf(animalstore.ValidationFailed, "texts must be valid UTF-8")
 	}
-	var err error
-	if k.content, err = animalstore.EncodeJSON(k.body); err != nil {
-		return fmt.Errorf("%s: encode the request: %w", k.operation, err)
-	}
-	return nil
+	return err
 }
 
 // checkOptions returns an error for an option that would have no effect, because the
@@ -96,48 +126,49 @@ func (k *call) prepare(options []CallOption) error {
 func (k *call) checkOptions() error {
 	switch {
 	case k.matchGiven && k.ifMatch == "":
-		return fmt.Errorf("%s: IfMatch needs an ETag: without one the change would be unconditional", k.operation)
+		return fmt.Errorf("%s: IfMatch needs an ETag: without one the change would be unconditional", k.name)
 	case k.keyGiven && k.repeat != replayed:
-		return fmt.Errorf("%s: the service doesn't support Idempotency-Key for this", k.operation)
+		return fmt.Errorf("%s: the service doesn't support Idempotency-Key for this", k.name)
 	case k.ifNoneMatch != "" && k.endless:
-		return fmt.Errorf("%s: If-None-Match can't be followed", k.operation)
+		return fmt.Errorf("%s: If-None-Match can't be followed", k.name)
 	case k.ifMatch != "" && k.changes() && !k.conditional:
-		return fmt.Errorf("%s: the service doesn't support If-Match for this", k.operation)
+		return fmt.Errorf("%s: the service doesn't support If-Match for this", k.name)
 	case k.ifNoneMatch != "" && k.changes() && !(k.creates && k.ifNoneMatch == "*"):
-		return fmt.Errorf("%s: If-None-Match is only for reads, and * for PutCategory", k.operation)
+		return fmt.Errorf("%s: If-None-Match is only for reads, and * for PutCategory", k.name)
 	}
 	return nil
 }
 
-// send makes a call whose response is a T. check reports whether a decoded value is
+// receive makes a call whose response is a T. check reports whether a decoded value is
 // plausible.
-func send[T any](ctx context.Context, c *Client, k *call, options []CallOption, check func(*T) bool) (T, error) {
-	var result, none T
-	k.decode = func(body []byte) error {
-		result = none // discard an earlier attempt's result
-		if err := json.Unmarshal(body, &result); err != nil {
-			return fmt.Errorf("the body is not the expected JSON: %w", err)
-		}
-		if !check(&result) {
-			return errors.New("the body lacks required fields")
-		}
-		return nil
-	}
-	if err := k.prepare(options); err != nil {
-		return none, err
-	}
-	if err := c.do(ctx, k); err != nil {
-		return none, err
-	}
-	return result, nil
+func receive[T any](ctx context.Context, c *Client, op operation, options []CallOption, check func(*T) bool) (T, error) {
+	result, _, err := receiveCall(ctx, c, op, options, check)
+	return result, err
 }
 
-// sendNoContent makes a call whose response has no body.
-func (c *Client) sendNoContent(ctx context.Context, k *call, options []CallOption) error {
-	if err := k.prepare(options); err != nil {
-		return err
-	}
-	return c.do(ctx, k)
+// receiveCall is receive for those who need more of the response than its body.
+func receiveCall[T any](ctx context.Context, c *Client, op operation, options []CallOption, check func(*T) bool) (result T, k *call, err error) {
+	k, err = c.do(ctx, op, options, func(contentType string, body []byte) (bool, error) {
+		var decoded T
+		if contentType != "application/json" {
+			return false, fmt.Errorf("the type is %q, not JSON: is the base URL right?", contentType)
+		}
+		if err := json.Unmarshal(body, &decoded); err != nil {
+			return true, fmt.Errorf("the body is not the expected JSON: %w", err)
+		}
+		if !check(&decoded) {
+			return true, errors.New("the body lacks required fields")
+		}
+		result = decoded
+		return false, nil
+	})
+	return result, k, err
+}
+
+// receiveNothing makes a call whose response has no body.
+func (c *Client) receiveNothing(ctx context.Context, op operation, options []CallOption) error {
+	_, err := c.do(ctx, op, options, nil)
+	return err
 }
 
 // request creates the HTTP request of a call.
@@ -148,26 +179,20 @@ func (c *Client) request(ctx context.Context, k *call) (*http.Request, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, k.method, c.urlOf(k.path), body)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", k.operation, err)
+		return nil, fmt.Errorf("%s: %w", k.name, err)
 	}
 	h := req.Header
 	c.authorize(h)
 	h.Set("Accept", "application/json")
-	if k.decodeImage != nil {
+	if k.image {
 		h.Set("Accept", "image/*, application/json") // errors are JSON
 	}
+	h.Set("User-Agent", c.userAgent)
 	if k.stream != nil {
 		k.stream.setHeaders(h)
 	}
-	h.Set("User-Agent", c.userAgent)
-	switch {
-	case k.content == nil:
-	case k.contentType != "":
+	if k.content != nil {
 		h.Set("Content-Type", k.contentType)
-	case k.method == http.MethodPatch:
-		h.Set("Content-Type", "application/merge-patch+json")
-	default:
-		h.Set("Content-Type", "application/json")
 	}
 	if k.ifMatch != "" {
 		h.Set("If-Match", k.ifMatch)
@@ -197,7 +222,7 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 		return &failure{err: err, unchanged: true}
 	}
 	began := time.Now()
-	res, err := c.httpFor(k).Do(req)
+	res, err := c.http.Do(req)
 	if err != nil {
 		c.report(k, req, nil, began)
 		f := c.noResponse(timed, k, err, trace.notConnected())
@@ -209,7 +234,7 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 		return f
 	}
 	defer res.Body.Close()
-	if k.stream != nil && isEventStream(res) {
+	if k.stream != nil && res.StatusCode == http.StatusOK && mediaType(res.Header) == "text/event-stream" {
 		k.readMeta(res)
 		c.gate.returnAnswered(t, res, nil)
 		c.report(k, req, res, began)
@@ -233,19 +258,9 @@ func (c *Client) attempt(ctx context.Context, k *call, t ticket) *failure {
 	return f
 }
 
-// httpFor is the HTTP client for a call. The timeout of the user's doesn't end a stream.
-func (c *Client) httpFor(k *call) *http.Client {
-	if k.stream == nil {
-		return c.http
-	}
-	streams := *c.http
-	streams.Timeout = 0
-	return &streams
-}
-
 // report tells the user's log about an attempt. res is nil if there was no response.
 func (c *Client) report(k *call, req *http.Request, res *http.Response, began time.Time) {
-	a := CallAttempt{Operation: k.operation, Method: k.method, Path: req.URL.RequestURI(), Number: k.attempt, Duration: time.Since(began)}
+	a := CallAttempt{Operation: k.name, Method: k.method, Path: req.URL.RequestURI(), Number: k.attempt, Duration: time.Since(began)}
 	if res != nil {
 		a.Status, a.RequestID = res.StatusCode, k.requestID
 	}

@@ -17,8 +17,8 @@ func (c *Client) ListCategories(ctx context.Context, q PageQuery, options ...Cal
 
 // GetCategory returns one category.
 func (c *Client) GetCategory(ctx context.Context, id int64, options ...CallOption) (animalstore.Category, error) {
-	k := &call{operation: "getCategory", method: http.MethodGet, path: categoryPath(id)}
-	return send(ctx, c, k, options, isCategory(id))
+	op := operation{name: "getCategory", method: http.MethodGet, path: categoryPath(id)}
+	return receive(ctx, c, op, options, isCategory(id))
 }
 
 // PutCategory sets the name of a category, and creates the category if it doesn't
@@ -29,8 +29,8 @@ func (c *Client) PutCategory(ctx context.Context, category animalstore.Category,
 	body := struct {
 		Name string `json:"name"`
 	}{category.Name}
-	k := &call{operation: "putCategory", method: http.MethodPut, path: categoryPath(category.ID), body: body, name: body.Name, conditional: true, creates: true}
-	return send(ctx, c, k, options, isCategory(category.ID))
+	op := operation{name: "putCategory", method: http.MethodPut, path: categoryPath(category.ID), body: body, conditional: true, creates: true}
+	return receive(ctx, c, op, options, isCategory(category.ID))
 }
 
 func categoryPath(id int64) string { return fmt.Sprintf("/categories/%d", id) }

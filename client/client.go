@@ -3,7 +3,6 @@ package client
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -149,6 +148,7 @@ func withoutRedirects(hc *http.Client) *http.Client {
 		hc = &http.Client{Transport: transport}
 	}
 	copied := *hc
+	copied.Timeout = 0 // it would end streams
 	copied.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &copied
 }
@@ -165,12 +165,3 @@ func (c *Client) RateLimit() (RateLimit, bool) { return c.gate.lastSeen() }
 
 // CloseIdleConnections closes connections that are kept open for later calls.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
-
-// String contains the base URL but not the key.
-func (c *Client) String() string { return "animalstore client of " + c.BaseURL() }
-
-// GoString is like String, for %#v.
-func (c *Client) GoString() string { return c.String() }
-
-// LogValue is like String, for log/slog.
-func (c *Client) LogValue() slog.Value { return slog.StringValue(c.String()) }

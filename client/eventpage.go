@@ -19,8 +19,9 @@ func (c *Client) ListEventPage(ctx context.Context, o EventsOptions, limit int, 
 	if err != nil {
 		return nil, 0, err
 	}
-	k := &call{operation: "listEvents", method: http.MethodGet, path: "/events?" + query.Encode()}
-	if events, err = send(ctx, c, k, options, areEvents); err != nil {
+	op := operation{name: "listEvents", method: http.MethodGet, path: "/events?" + query.Encode()}
+	events, k, err := receiveCall(ctx, c, op, options, areEvents)
+	if err != nil {
 		return nil, 0, err
 	}
 	direction := "after"

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -33,9 +34,10 @@ func (c *Client) ListEvents(ctx context.Context, o EventsOptions, options ...Cal
 		at := "/events?" + query.Encode()
 		opts := withoutConditions(options)
 		for err == nil {
-			k := &call{operation: "listEvents", method: http.MethodGet, path: at}
+			op := operation{name: "listEvents", method: http.MethodGet, path: at}
 			var page []animalstore.Event
-			if page, err = send(ctx, c, k, opts, areEvents); err != nil {
+			var k *call
+			if page, k, err = receiveCall(ctx, c, op, opts, areEvents); err != nil {
 				break
 			}
 			for _, e := range page {
@@ -88,9 +90,10 @@ func (c *Client) LatestEventID(ctx context.Context, options ...CallOption) (int6
 	return c.latestEventID(ctx, "latestEventID", false, options)
 }
 
-func (c *Client) latestEventID(ctx context.Context, operation string, endless bool, options []CallOption) (int64, error) {
-	k := &call{operation: operation, method: http.MethodGet, path: "/events?after=latest&limit=1", endless: endless}
-	if _, err := send(ctx, c, k, options, areEvents); err != nil {
+func (c *Client) latestEventID(ctx context.Context, name string, endless bool, options []CallOption) (int64, error) {
+	op := operation{name: name, method: http.MethodGet, path: "/events?after=latest&limit=1", endless: endless}
+	_, k, err := receiveCall(ctx, c, op, options, areEvents)
+	if err != nil {
 		return 0, err
 	}
 	return nextEvents(k)
@@ -109,7 +112,7 @@ func nextEvents(k *call) (int64, error) {
 }
 
 func noNextEvents(k *call) error {
-	return fmt.Errorf("%s: %s: the response has no link to the next events", k.operation, k.request)
+	return k.wrap(errors.New("the response has no link to the next events"))
 }
 
 // eventsQuery returns the parameters of the first request. With Latest it first requests

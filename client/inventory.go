@@ -16,12 +16,12 @@ type InventoryQuery struct {
 // GetInventory returns the number of pets in each status. The counts may be up to ten
 // seconds old; [Meta.Age] is their age. In a category that doesn't exist there are no pets.
 func (c *Client) GetInventory(ctx context.Context, q InventoryQuery, options ...CallOption) (animalstore.Inventory, error) {
-	k := &call{operation: "getInventory", method: http.MethodGet, path: "/store/inventory"}
+	op := operation{name: "getInventory", method: http.MethodGet, path: "/store/inventory"}
 	if q.CategoryID != nil {
-		k.path += fmt.Sprintf("?categoryId=%d", *q.CategoryID)
+		op.path += fmt.Sprintf("?categoryId=%d", *q.CategoryID)
 	}
 	type counts struct{ Available, Pending, Sold *int64 } // nil if it is missing
-	n, err := send(ctx, c, k, options, func(n *counts) bool { return n.Available != nil && n.Pending != nil && n.Sold != nil })
+	n, err := receive(ctx, c, op, options, func(n *counts) bool { return n.Available != nil && n.Pending != nil && n.Sold != nil })
 	if err != nil {
 		return animalstore.Inventory{}, err
 	}

@@ -56,25 +56,25 @@ func (c *Client) ListKeys(ctx context.Context, q PageQuery, options ...CallOptio
 // is only retried if it's certain that nothing was created. After [ErrOutcomeUnknown],
 // look for the key in the list and revoke it.
 func (c *Client) CreateKey(ctx context.Context, key NewKey, options ...CallOption) (KeyWithSecret, error) {
-	k := &call{operation: "createKey", method: http.MethodPost, path: "/keys", body: key, name: key.Name, repeat: harmful, secret: true}
-	return send(ctx, c, k, options, isKeyWithSecret)
+	op := operation{name: "createKey", method: http.MethodPost, path: "/keys", body: key, repeat: harmful, secret: true}
+	return receive(ctx, c, op, options, isKeyWithSecret)
 }
 
 // GetKey returns one key.
 func (c *Client) GetKey(ctx context.Context, id int64, options ...CallOption) (animalstore.Key, error) {
-	return send(ctx, c, &call{operation: "getKey", method: http.MethodGet, path: keyPath(id)}, options, isKey)
+	return receive(ctx, c, operation{name: "getKey", method: http.MethodGet, path: keyPath(id)}, options, isKey)
 }
 
 // UpdateKey changes a key and returns the changed key. The change takes effect within a
 // second. Use [IfMatch] to change it only if it is still in the state you read; using
 // the key in between doesn't count as a change.
 func (c *Client) UpdateKey(ctx context.Context, id int64, patch animalstore.KeyPatch, options ...CallOption) (animalstore.Key, error) {
-	return send(ctx, c, &call{operation: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch, name: deref(patch.Name), conditional: true}, options, isKey)
+	return receive(ctx, c, operation{name: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch, conditional: true}, options, isKey)
 }
 
 // RevokeKey disables a key permanently. Revoking it again is not an error.
 func (c *Client) RevokeKey(ctx context.Context, id int64, options ...CallOption) error {
-	return c.sendNoContent(ctx, &call{operation: "revokeKey", method: http.MethodDelete, path: keyPath(id), conditional: true}, options)
+	return c.receiveNothing(ctx, operation{name: "revokeKey", method: http.MethodDelete, path: keyPath(id), conditional: true}, options)
 }
 
 // RotateKey gives a key a new secret. The previous ones keep working for the grace
@@ -82,26 +82,26 @@ func (c *Client) RevokeKey(ctx context.Context, id int64, options ...CallOption)
 // [Client.CreateKey] it's only retried if it's certain that nothing was done.
 // After [ErrOutcomeUnknown], rotate the key again.
 func (c *Client) RotateKey(ctx context.Context, id int64, grace time.Duration, options ...CallOption) (KeyWithSecret, error) {
-	return send(ctx, c, rotation("rotateKey", keyPath(id), grace), options, isKeyWithSecret)
+	return receive(ctx, c, rotation("rotateKey", keyPath(id), grace), options, isKeyWithSecret)
 }
 
-// rotation is the call that gives a key or a webhook a new secret.
-func rotation(operation, path string, grace time.Duration) *call {
+// rotation is the operation that gives a key or a webhook a new secret.
+func rotation(name, path string, grace time.Duration) operation {
 	body := struct {
 		GraceSeconds int64 `json:"graceSeconds"`
 	}{int64((grace + time.Second - 1) / time.Second)}
-	return &call{operation: operation, method: http.MethodPost, path: path + "/rotate", body: body, repeat: harmful, secret: true, conditional: true}
+	return operation{name: name, method: http.MethodPost, path: path + "/rotate", body: body, repeat: harmful, secret: true, conditional: true}
 }
 
 // UnbanKey lifts the ban of a key, if it has one; [Meta.BanLifted] says whether it did.
 func (c *Client) UnbanKey(ctx context.Context, id int64, options ...CallOption) (animalstore.Key, error) {
-	return send(ctx, c, &call{operation: "unbanKey", method: http.MethodPost, path: keyPath(id) + "/unban", conditional: true}, options, isKey)
+	return receive(ctx, c, operation{name: "unbanKey", method: http.MethodPost, path: keyPath(id) + "/unban", conditional: true}, options, isKey)
 }
 
 // GetKeyUsage is like [Client.GetUsage], for any key.
 func (c *Client) GetKeyUsage(ctx context.Context, id int64, hours int, options ...CallOption) ([]animalstore.Usage, error) {
-	k := &call{operation: "getKeyUsage", method: http.MethodGet, path: keyPath(id) + "/usage" + hoursQuery(hours)}
-	return send(ctx, c, k, options, isUsage)
+	op := operation{name: "getKeyUsage", method: http.MethodGet, path: keyPath(id) + "/usage" + hoursQuery(hours)}
+	return receive(ctx, c, op, options, isUsage)
 }
 
 func keyPath(id int64) string { return fmt.Sprintf("/keys/%d", id) }

@@ -13,7 +13,8 @@ type Option func(*settings)
 const forever = time.Duration(math.MaxInt64)
 
 // WithHTTPClient makes the client use a copy of hc, for example for a proxy, your own
-// certificate, or tracing. Redirects are never followed, even if hc would follow them.
+// certificate, or tracing. Redirects are never followed, even if hc would follow them, and
+// its Timeout isn't used: see [WithAttemptTimeout].
 func WithHTTPClient(hc *http.Client) Option {
 	return func(s *settings) { s.httpClient = hc }
 }

@@ -43,22 +43,22 @@ func (c *Client) ListOrders(ctx context.Context, q OrderQuery, options ...CallOp
 // PlaceOrder orders a pet, which must be available and becomes pending. Only one
 // order is placed, even if the call is retried: see [IdempotencyKey].
 func (c *Client) PlaceOrder(ctx context.Context, order animalstore.NewOrder, options ...CallOption) (animalstore.Order, error) {
-	k := &call{operation: "placeOrder", method: http.MethodPost, path: "/store/orders", body: order, repeat: replayed}
-	return send(ctx, c, k, options, isOrder)
+	op := operation{name: "placeOrder", method: http.MethodPost, path: "/store/orders", body: order, repeat: replayed}
+	return receive(ctx, c, op, options, isOrder)
 }
 
 // GetOrder returns one order.
 func (c *Client) GetOrder(ctx context.Context, id int64, options ...CallOption) (animalstore.Order, error) {
-	k := &call{operation: "getOrder", method: http.MethodGet, path: orderPath(id)}
-	return send(ctx, c, k, options, isOrder)
+	op := operation{name: "getOrder", method: http.MethodGet, path: orderPath(id)}
+	return receive(ctx, c, op, options, isOrder)
 }
 
 // UpdateOrder changes an order and returns the changed order. If its status changes, so
 // does that of its pet. If an attempt was lost and the next one is refused, the error is
 // also [ErrOutcomeUnknown]: the order shows that it was changed, but not by whom.
 func (c *Client) UpdateOrder(ctx context.Context, id int64, patch animalstore.OrderPatch, options ...CallOption) (animalstore.Order, error) {
-	k := &call{operation: "updateOrder", method: http.MethodPatch, path: orderPath(id), body: patch, conditional: true}
-	return send(ctx, c, k, options, isOrder)
+	op := operation{name: "updateOrder", method: http.MethodPatch, path: orderPath(id), body: patch, conditional: true}
+	return receive(ctx, c, op, options, isOrder)
 }
 
 func joined[S ~string](values []S) string {

@@ -3,10 +3,10 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -21,7 +21,7 @@ type PageQuery struct {
 const maxPageSize = 100
 
 // list iterates over a list. It requests a page when its first entry is needed.
-func list[T any](ctx context.Context, c *Client, operation, path string, query url.Values, pageSize int, options []CallOption, check func(*T) bool) iter.Seq2[T, error] {
+func list[T any](ctx context.Context, c *Client, name, path string, query url.Values, pageSize int, options []CallOption, check func(*T) bool) iter.Seq2[T, error] {
 	if pageSize == 0 {
 		pageSize = maxPageSize
 	}
@@ -37,10 +37,10 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 	return func(yield func(T, error) bool) {
 		opts := options
 		for at := start; at != ""; {
-			k := &call{operation: operation, method: http.MethodGet, path: at}
-			page, err := send(ctx, c, k, opts, eachIs(check))
+			op := operation{name: name, method: http.MethodGet, path: at}
+			page, k, err := receiveCall(ctx, c, op, opts, eachIs(check))
 			if err == nil && k.next == at {
-				err = fmt.Errorf("%s: %s: the link to the next page leads to the same page", operation, k.request)
+				err = k.wrap(errors.New("the link to the next page leads to the same page"))
 			}
 			if err != nil {
 				var none T
@@ -80,7 +80,7 @@ func withoutConditions(options []CallOption) []CallOption {
 
 // nextLink is the path of the next page, below /v1, or "" if there is none.
 func (c *Client) nextLink(res *http.Response) (string, error) {
-	target := findLink(res.Header.Values("Link"), "next")
+	target := findNext(res.Header)
 	if target == "" {
 		return "", nil
 	}
@@ -103,33 +103,13 @@ func (c *Client) nextLink(res *http.Response) (string, error) {
 	return "/" + path + "?" + u.RawQuery, nil
 }
 
-// findLink finds a link by its relation in Link headers (RFC 8288).
-func findLink(headers []string, relation string) string {
-	rest := strings.Join(headers, ", ")
-	for {
-		_, after, ok := strings.Cut(rest, "<")
-		if !ok {
-			return ""
-		}
-		target, after, ok := strings.Cut(after, ">")
-		if !ok {
-			return ""
-		}
-		params, following := after, ""
-		if i := strings.IndexByte(after, '<'); i >= 0 {
-			params, following = after[:i], after[i:]
-		}
-		for param := range strings.SplitSeq(params, ";") {
-			name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-			if !strings.EqualFold(strings.TrimSpace(name), "rel") {
-				continue
-			}
-			for rel := range strings.FieldsSeq(strings.Trim(value, `", `)) {
-				if strings.EqualFold(rel, relation) {
-					return target
-				}
-			}
-		}
-		rest = following
+// nextRelation finds the link with the relation next in Link headers (RFC 8288).
+var nextRelation = regexp.MustCompile(`(?i)<([^>]*)>[^<]*;\s*rel\s*=\s*"?([^";,<]*\s)?next(["\s,;]|$)`)
+
+func findNext(h http.Header) string {
+	found := nextRelation.FindStringSubmatch(strings.Join(h.Values("Link"), ", "))
+	if found == nil {
+		return ""
 	}
+	return found[1]
 }

@@ -51,10 +51,12 @@ func (q *PetQuery) values() url.Values {
 // ETag can't be used for [IfMatch].
 func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (animalstore.Pet, error) {
 	query := url.Values{"id": {strconv.FormatInt(id, 10)}, "limit": {strconv.Itoa(maxPageSize)}}
-	k := &call{operation: "findPet", method: http.MethodGet, path: "/pets?" + query.Encode()}
+	op := operation{name: "findPet", method: http.MethodGet, path: "/pets?" + query.Encode()}
+	k := &call{}
 	if id > 0 { // the list refuses other ids, which no pet has
-		pets, err := send(ctx, c, k, options, eachIs(isPet))
-		if err != nil {
+		var pets []animalstore.Pet
+		var err error
+		if pets, k, err = receiveCall(ctx, c, op, options, eachIs(isPet)); err != nil {
 			return animalstore.Pet{}, err
 		}
 		if len(pets) > 0 {
@@ -62,7 +64,7 @@ func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (
 		}
 	}
 	return animalstore.Pet{}, &Error{
-		Operation: k.operation, Request: "GET " + c.urlOf(k.path), Status: http.StatusNotFound, RequestID: k.requestID,
+		Operation: op.name, Request: "GET " + c.urlOf(op.path), Status: http.StatusNotFound, RequestID: k.requestID,
 		Err: animalstore.Errorf(animalstore.PetNotFound, "there is no pet with id %d", id),
 	}
 }
@@ -70,8 +72,8 @@ func (c *Client) FindPet(ctx context.Context, id int64, options ...CallOption) (
 // CreatePet adds a pet. It is added only once, even if the call is retried: see
 // [IdempotencyKey].
 func (c *Client) CreatePet(ctx context.Context, pet animalstore.NewPet, options ...CallOption) (animalstore.Pet, error) {
-	k := &call{operation: "createPet", method: http.MethodPost, path: "/pets", body: pet, name: pet.Name, repeat: replayed}
-	return send(ctx, c, k, options, isPet)
+	op := operation{name: "createPet", method: http.MethodPost, path: "/pets", body: pet, repeat: replayed}
+	return receive(ctx, c, op, options, isPet)
 }
 
 // GetPet returns one pet by its id.
@@ -79,22 +81,22 @@ func (c *Client) CreatePet(ctx context.Context, pet animalstore.NewPet, options 
 // Deprecated: the service removes this operation on 5 December 2030. Then the
 // error has code endpoint_removed. Use [Client.FindPet].
 func (c *Client) GetPet(ctx context.Context, id int64, options ...CallOption) (animalstore.Pet, error) {
-	k := &call{operation: "getPet", method: http.MethodGet, path: petPath(id)}
-	return send(ctx, c, k, options, isPet)
+	op := operation{name: "getPet", method: http.MethodGet, path: petPath(id)}
+	return receive(ctx, c, op, options, isPet)
 }
 
 // UpdatePet changes a pet and returns the changed pet. Use [IfMatch] to change it only
 // if it is still in the state you read.
 func (c *Client) UpdatePet(ctx context.Context, id int64, patch animalstore.PetPatch, options ...CallOption) (animalstore.Pet, error) {
-	k := &call{operation: "updatePet", method: http.MethodPatch, path: petPath(id), body: patch, name: deref(patch.Name), conditional: true}
-	return send(ctx, c, k, options, isPet)
+	op := operation{name: "updatePet", method: http.MethodPatch, path: petPath(id), body: patch, conditional: true}
+	return receive(ctx, c, op, options, isPet)
 }
 
 // DeletePet removes a pet. If an attempt was lost and the next one finds the pet gone,
 // that counts as success.
 func (c *Client) DeletePet(ctx context.Context, id int64, options ...CallOption) error {
-	k := &call{operation: "deletePet", method: http.MethodDelete, path: petPath(id), conditional: true}
-	return c.sendNoContent(ctx, k, options)
+	op := operation{name: "deletePet", method: http.MethodDelete, path: petPath(id), conditional: true}
+	return c.receiveNothing(ctx, op, options)
 }
 
 func petPath(id int64) string { return fmt.Sprintf("/pets/%d", id) }
@@ -107,11 +109,4 @@ func joinIDs(ids []int64) string {
 		texts[i] = strconv.FormatInt(id, 10)
 	}
 	return strings.Join(texts, ",")
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

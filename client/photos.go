@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"animalstore"
@@ -34,11 +35,11 @@ func (c *Client) AddPhoto(ctx context.Context, petID int64, picture io.Reader, o
 		err := animalstore.Errorf(animalstore.PayloadTooLarge, "the picture must have at most %d bytes: make it smaller", animalstore.MaxUpload)
 		return animalstore.Photo{}, fmt.Errorf("addPhoto: %w", err)
 	}
-	k := &call{
-		operation: "addPhoto", method: http.MethodPost, path: petPath(petID) + "/photos",
-		content: content, contentType: http.DetectContentType(content), repeat: replayed, extraTime: uploadTime,
+	op := operation{
+		name: "addPhoto", method: http.MethodPost, path: petPath(petID) + "/photos",
+		picture: content, repeat: replayed, extraTime: uploadTime,
 	}
-	return send(ctx, c, k, options, isPhoto)
+	return receive(ctx, c, op, options, isPhoto)
 }
 
 // PhotoQuery selects the photos of pets.
@@ -56,8 +57,8 @@ func (c *Client) ListPhotos(ctx context.Context, q PhotoQuery, options ...CallOp
 
 // GetPhoto returns one photo, without its image.
 func (c *Client) GetPhoto(ctx context.Context, id int64, options ...CallOption) (animalstore.Photo, error) {
-	k := &call{operation: "getPhoto", method: http.MethodGet, path: photoPath(id)}
-	return send(ctx, c, k, options, isPhoto)
+	op := operation{name: "getPhoto", method: http.MethodGet, path: photoPath(id)}
+	return receive(ctx, c, op, options, isPhoto)
 }
 
 // GetImage returns the image of a photo. It never changes.
@@ -71,30 +72,27 @@ func (c *Client) GetThumbnail(ctx context.Context, id int64, options ...CallOpti
 	return c.getImage(ctx, "getThumbnail", photoPath(id)+"/thumbnail", options)
 }
 
-func (c *Client) getImage(ctx context.Context, operation, path string, options []CallOption) (Image, error) {
+func (c *Client) getImage(ctx context.Context, name, path string, options []CallOption) (Image, error) {
 	var image Image
-	k := &call{operation: operation, method: http.MethodGet, path: path}
-	k.decodeImage = func(contentType string, data []byte) error {
+	op := operation{name: name, method: http.MethodGet, path: path, image: true}
+	_, err := c.do(ctx, op, options, func(contentType string, data []byte) (bool, error) {
+		if !strings.HasPrefix(contentType, "image/") {
+			return false, fmt.Errorf("the type is %q, not an image: is the base URL right?", contentType)
+		}
 		if len(data) == 0 {
-			return errors.New("the image is empty")
+			return true, errors.New("the image is empty")
 		}
 		image = Image{contentType, data}
-		return nil
-	}
-	if err := k.prepare(options); err != nil {
-		return Image{}, err
-	}
-	if err := c.do(ctx, k); err != nil {
-		return Image{}, err
-	}
-	return image, nil
+		return false, nil
+	})
+	return image, err
 }
 
 // DeletePhoto removes a photo. If an attempt was lost and the next one finds the photo
 // gone, that counts as success.
 func (c *Client) DeletePhoto(ctx context.Context, id int64, options ...CallOption) error {
-	k := &call{operation: "deletePhoto", method: http.MethodDelete, path: photoPath(id), conditional: true}
-	return c.sendNoContent(ctx, k, options)
+	op := operation{name: "deletePhoto", method: http.MethodDelete, path: photoPath(id), conditional: true}
+	return c.receiveNothing(ctx, op, options)
 }
 
 func photoPath(id int64) string { return fmt.Sprintf("/photos/%d", id) }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"animalstore"
@@ -30,7 +29,7 @@ func (k *call) readMeta(res *http.Response) {
 	if age, err := strconv.ParseUint(res.Header.Get("Age"), 10, 31); err == nil {
 		k.meta.Age = time.Duration(age) * time.Second
 	}
-	if next, err := url.Parse(findLink(res.Header.Values("Link"), "next")); err == nil {
+	if next, err := url.Parse(findNext(res.Header)); err == nil {
 		k.meta.NextCursor = next.Query().Get("cursor")
 	}
 }
@@ -77,42 +76,23 @@ func (c *Client) readResponse(ctx context.Context, k *call, res *http.Response, 
 }
 
 // readSuccess reads the response to a call that succeeded. retryable is whether a retry
-// may get a good response: it may if the body is incomplete, but a different kind of
-// response isn't from the service.
+// may get a good response.
 func (c *Client) readSuccess(k *call, res *http.Response, body []byte) (retryable bool, err error) {
-	if res.StatusCode == http.StatusNoContent && k.decode == nil && k.decodeImage == nil {
+	if k.decode == nil && res.StatusCode == http.StatusNoContent {
 		return false, nil
 	}
 	expected := res.StatusCode == http.StatusOK || res.StatusCode == http.StatusCreated
 	if k.accepted {
 		expected = res.StatusCode == http.StatusAccepted
 	}
-	if k.decode == nil && k.decodeImage == nil || !expected {
+	if k.decode == nil || !expected {
 		return false, c.unexpected(k, res, body, errors.New("unexpected status"))
 	}
-	if k.decodeImage != nil {
-		return c.readImage(k, res, body)
-	}
-	if !isJSON(res.Header) {
-		return false, c.unexpected(k, res, body, fmt.Errorf("the type is %q, not JSON: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
-	}
-	if err := k.decode(body); err != nil {
-		return true, c.unexpected(k, res, body, err)
+	if retryable, err := k.decode(mediaType(res.Header), body); err != nil {
+		return retryable, c.unexpected(k, res, body, err)
 	}
 	if k.next, err = c.nextLink(res); err != nil {
 		return false, c.unexpected(k, res, nil, err)
-	}
-	return false, nil
-}
-
-// readImage is readSuccess for an image.
-func (c *Client) readImage(k *call, res *http.Response, body []byte) (retryable bool, err error) {
-	contentType, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if err != nil || !strings.HasPrefix(contentType, "image/") {
-		return false, c.unexpected(k, res, body, fmt.Errorf("the type is %q, not an image: is the base URL right?", excerpt(res.Header.Get("Content-Type"))))
-	}
-	if err := k.decodeImage(contentType, body); err != nil {
-		return true, c.unexpected(k, res, body, err)
 	}
 	return false, nil
 }
@@ -123,7 +103,7 @@ func (c *Client) readErrorResponse(f *failure, k *call, res *http.Response, body
 		Code    animalstore.Code
 		Message string
 	}
-	if !isJSON(res.Header) || json.Unmarshal(body, &e) != nil || e.Code == "" || e.Message == "" {
+	if mediaType(res.Header) != "application/json" || json.Unmarshal(body, &e) != nil || e.Code == "" || e.Message == "" {
 		f.err = c.unexpected(k, res, body, errors.New("the body is not an error from the service"))
 		f.retryable = f.status >= 500 // a problem between here and the service
 		f.unchanged = f.status < 500
@@ -131,7 +111,7 @@ func (c *Client) readErrorResponse(f *failure, k *call, res *http.Response, body
 	}
 	f.code = e.Code
 	f.err = &Error{
-		Operation: k.operation,
+		Operation: k.name,
 		Request:   k.request,
 		Status:    f.status,
 		RequestID: k.requestID,
@@ -155,7 +135,7 @@ func (c *Client) unexpected(k *call, res *http.Response, body []byte, err error)
 		body = nil
 	}
 	return &ResponseError{
-		Operation:   k.operation,
+		Operation:   k.name,
 		Request:     k.request,
 		Status:      res.StatusCode,
 		ContentType: excerpt(res.Header.Get("Content-Type")),
@@ -176,9 +156,10 @@ func rateLimited(f *failure, res *http.Response) error {
 	}
 }
 
-func isJSON(h http.Header) bool {
-	mediaType, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && mediaType == "application/json"
+// mediaType is the type of a body, without its parameters.
+func mediaType(h http.Header) string {
+	name, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return name
 }
 
 // retryAfter reads the Retry-After header, in seconds or as a date. It returns 0 if

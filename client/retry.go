@@ -30,25 +30,24 @@ type failure struct {
 // margin for clocks and networks.
 const retryWindow = 23 * time.Hour
 
-// do makes a call: it sends it until it succeeds or must not be retried.
-func (c *Client) do(ctx context.Context, k *call) error {
-	k.request = k.method + " " + c.urlOf(k.path)
+// send sends a call until it succeeds or must not be retried.
+func (c *Client) send(ctx context.Context, k *call) error {
 	var unresolved time.Time // when the first possibly successful attempt was sent
-	for attempt := 1; ; attempt++ {
+	for {
 		maxWait := c.maxWait
 		if !unresolved.IsZero() {
 			maxWait = min(maxWait, retryWindow-time.Since(unresolved))
 		}
 		t, err := c.gate.enter(ctx, k.wait > 0 || k.stream != nil, maxWait, func(d time.Duration, why error) {
-			c.onWait(Wait{k.operation, attempt - 1, d, withOperation(k, why)})
+			c.onWait(Wait{k.name, k.attempt, d, withOperation(k, why)})
 		})
 		if err != nil {
 			return k.markUnknown(withOperation(k, err), !unresolved.IsZero())
 		}
 		sent := time.Now()
-		k.attempt = attempt
+		k.attempt++
 		if k.meta != nil {
-			k.meta.Attempts = attempt
+			k.meta.Attempts = k.attempt
 		}
 		f := c.attempt(ctx, k, t)
 		if f == nil {
@@ -66,7 +65,7 @@ func (c *Client) do(ctx context.Context, k *call) error {
 		if unresolved.IsZero() && k.changes() && !f.unchanged {
 			unresolved, k.resent = sent, true
 		}
-		if err := c.pause(ctx, k, f, attempt, unresolved); err != nil {
+		if err := c.pause(ctx, k, f, k.attempt, unresolved); err != nil {
 			return k.markUnknown(err, !unresolved.IsZero())
 		}
 	}
@@ -91,7 +90,7 @@ func (k *call) settles(f *failure) bool {
 	}
 	// Ids are never reused, so a pet that can't be removed now wasn't removed
 	// before. A revoked key remains, with another ETag.
-	return k.method == http.MethodDelete && !(k.operation == "revokeKey" && f.code == animalstore.PreconditionFailed)
+	return k.method == http.MethodDelete && !(k.name == "revokeKey" && f.code == animalstore.PreconditionFailed)
 }
 
 // markUnknown marks the error of a change that may still have been made.
@@ -126,7 +125,7 @@ func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, un
 		return f.err
 	}
 	if ctx.Err() == nil {
-		c.onWait(Wait{k.operation, attempt, wait, f.err})
+		c.onWait(Wait{k.name, attempt, wait, f.err})
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -134,7 +133,7 @@ func (c *Client) pause(ctx context.Context, k *call, f *failure, attempt int, un
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s: %s: %w while waiting to retry after: %w", k.operation, k.request, ctx.Err(), f.err)
+		return k.wrap(fmt.Errorf("%w while waiting to retry after: %w", ctx.Err(), f.err))
 	}
 }
 
@@ -156,7 +155,7 @@ func (c *Client) noResponse(timed context.Context, k *call, err error, notConnec
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // the wrapper names the request differently
 	}
-	f := &failure{unchanged: notConnected || dialFailed(err)}
+	f := &failure{unchanged: notConnected}
 	if timed.Err() != nil {
 		err = context.Cause(timed)
 		f.retryable = err == errAttemptTimeout
@@ -164,14 +163,8 @@ func (c *Client) noResponse(timed context.Context, k *call, err error, notConnec
 	} else {
 		f.retryable = !isPermanent(err)
 	}
-	f.err = fmt.Errorf("%s: %s: %w", k.operation, k.request, err)
+	f.err = k.wrap(err)
 	return f
-}
-
-// dialFailed reports whether no connection could be opened.
-func dialFailed(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // isPermanent reports whether a retry would fail in the same way.
@@ -189,9 +182,9 @@ func isPermanent(err error) bool {
 func withOperation(k *call, err error) error {
 	var limit *RateLimitError
 	if !errors.As(err, &limit) {
-		return fmt.Errorf("%s: %s: %w", k.operation, k.request, err)
+		return k.wrap(err)
 	}
 	e := *limit
-	e.Err = fmt.Errorf("%s: %s: %w", k.operation, k.request, limit.Err)
+	e.Err = k.wrap(limit.Err)
 	return &e
 }

@@ -11,6 +11,6 @@ import (
 // cache, last backup, and the requests of the last hour. It needs a key with the admin
 // permission.
 func (c *Client) GetStatus(ctx context.Context, options ...CallOption) (animalstore.Status, error) {
-	k := &call{operation: "getStatus", method: http.MethodGet, path: "/status"}
-	return send(ctx, c, k, options, func(s *animalstore.Status) bool { return s.Engine != "" && s.Deployment != "" })
+	op := operation{name: "getStatus", method: http.MethodGet, path: "/status"}
+	return receive(ctx, c, op, options, func(s *animalstore.Status) bool { return s.Engine != "" && s.Deployment != "" })
 }

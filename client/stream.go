@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -70,8 +68,8 @@ func (f *follower) poll(ctx context.Context) error {
 	if f.position != "" {
 		query.Set("after", f.position)
 	}
-	k := &call{operation: "events", method: http.MethodGet, path: "/events?" + query.Encode(), endless: true, wait: pollWait * time.Second}
-	page, err := send(ctx, f.client, k, f.options, areEvents)
+	op := operation{name: "events", method: http.MethodGet, path: "/events?" + query.Encode(), endless: true, wait: pollWait * time.Second}
+	page, k, err := receiveCall(ctx, f.client, op, f.options, areEvents)
 	if err != nil {
 		return err
 	}
@@ -88,14 +86,11 @@ func (f *follower) poll(ctx context.Context) error {
 
 // stream opens a stream and reads it until it ends.
 func (f *follower) stream(ctx context.Context) error {
-	k := &call{operation: "events", method: http.MethodGet, path: "/events", endless: true, stream: f}
+	op := operation{name: "events", method: http.MethodGet, path: "/events", endless: true, stream: f}
 	if len(f.query) > 0 {
-		k.path += "?" + f.query.Encode()
+		op.path += "?" + f.query.Encode()
 	}
-	if err := k.prepare(f.options); err != nil {
-		return err
-	}
-	err := f.client.do(ctx, k)
+	k, err := f.client.do(ctx, op, f.options, nil)
 	if err == errNoStream {
 		f.pollUntil = time.Now().Add(pollPeriod)
 		return nil
@@ -105,7 +100,7 @@ func (f *follower) stream(ctx context.Context) error {
 	}
 	f.breaks++
 	ended := &failure{
-		err:       fmt.Errorf("%s: %s: %w", k.operation, k.request, errStreamEnded),
+		err:       k.wrap(errStreamEnded),
 		retryable: true,
 		after:     f.retry,
 	}
@@ -117,11 +112,6 @@ func (f *follower) setHeaders(h http.Header) {
 	if f.position != "" {
 		h.Set("Last-Event-ID", f.position)
 	}
-}
-
-func isEventStream(res *http.Response) bool {
-	mediaType, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	return res.StatusCode == http.StatusOK && err == nil && mediaType == "text/event-stream"
 }
 
 // read reads a stream. timer ends the context if the service is silent for too long. It

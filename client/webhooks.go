@@ -39,32 +39,32 @@ func (c *Client) ListWebhooks(ctx context.Context, q PageQuery, options ...CallO
 // receivers need it to verify webhooks; see package client/webhook. Like
 // [Client.CreateKey] it's only retried if it's certain that nothing was created.
 func (c *Client) CreateWebhook(ctx context.Context, webhook animalstore.NewWebhook, options ...CallOption) (WebhookWithSecret, error) {
-	k := &call{operation: "createWebhook", method: http.MethodPost, path: "/webhooks", body: webhook, name: webhook.Description, repeat: harmful, secret: true}
-	return send(ctx, c, k, options, isWebhookWithSecret)
+	op := operation{name: "createWebhook", method: http.MethodPost, path: "/webhooks", body: webhook, repeat: harmful, secret: true}
+	return receive(ctx, c, op, options, isWebhookWithSecret)
 }
 
 // GetWebhook returns one webhook.
 func (c *Client) GetWebhook(ctx context.Context, id int64, options ...CallOption) (animalstore.Webhook, error) {
-	return send(ctx, c, &call{operation: "getWebhook", method: http.MethodGet, path: webhookPath(id)}, options, isWebhook)
+	return receive(ctx, c, operation{name: "getWebhook", method: http.MethodGet, path: webhookPath(id)}, options, isWebhook)
 }
 
 // UpdateWebhook changes a webhook and returns it. Setting the state to active resumes a
 // disabled or paused webhook; it never gets the events from in between.
 func (c *Client) UpdateWebhook(ctx context.Context, id int64, patch animalstore.WebhookPatch, options ...CallOption) (animalstore.Webhook, error) {
-	k := &call{operation: "updateWebhook", method: http.MethodPatch, path: webhookPath(id), body: patch, name: deref(patch.Description), conditional: true}
-	return send(ctx, c, k, options, isWebhook)
+	op := operation{name: "updateWebhook", method: http.MethodPatch, path: webhookPath(id), body: patch, conditional: true}
+	return receive(ctx, c, op, options, isWebhook)
 }
 
 // DeleteWebhook removes a webhook with its deliveries.
 func (c *Client) DeleteWebhook(ctx context.Context, id int64, options ...CallOption) error {
-	return c.sendNoContent(ctx, &call{operation: "deleteWebhook", method: http.MethodDelete, path: webhookPath(id), conditional: true}, options)
+	return c.receiveNothing(ctx, operation{name: "deleteWebhook", method: http.MethodDelete, path: webhookPath(id), conditional: true}, options)
 }
 
 // RotateWebhook gives a webhook a new secret. During the grace period, in whole
 // seconds, deliveries are also signed with the previous one. After [ErrOutcomeUnknown],
 // rotate it again.
 func (c *Client) RotateWebhook(ctx context.Context, id int64, grace time.Duration, options ...CallOption) (WebhookWithSecret, error) {
-	return send(ctx, c, rotation("rotateWebhook", webhookPath(id), grace), options, isWebhookWithSecret)
+	return receive(ctx, c, rotation("rotateWebhook", webhookPath(id), grace), options, isWebhookWithSecret)
 }
 
 // PingWebhook sends a message of type webhook.ping to a webhook. The delivery shows the
@@ -76,13 +76,13 @@ func (c *Client) PingWebhook(ctx context.Context, id int64, options ...CallOptio
 // PingWebhookAs is [Client.PingWebhook] with sample data for a type of event, whether or not
 // the webhook selects that type.
 func (c *Client) PingWebhookAs(ctx context.Context, id int64, eventType animalstore.EventType, options ...CallOption) (animalstore.Delivery, error) {
-	k := &call{operation: "pingWebhook", method: http.MethodPost, path: webhookPath(id) + "/ping", repeat: harmful, accepted: true}
+	op := operation{name: "pingWebhook", method: http.MethodPost, path: webhookPath(id) + "/ping", repeat: harmful, accepted: true}
 	if eventType != animalstore.WebhookPing {
-		k.body = struct {
+		op.body = struct {
 			Type animalstore.EventType `json:"type"`
 		}{eventType}
 	}
-	return send(ctx, c, k, options, isDelivery)
+	return receive(ctx, c, op, options, isDelivery)
 }
 
 // DeliveryQuery selects deliveries. The zero value selects all.
@@ -102,22 +102,22 @@ func (c *Client) ListDeliveries(ctx context.Context, webhookID int64, q Delivery
 
 // GetDelivery returns a delivery to a webhook and the body that is sent.
 func (c *Client) GetDelivery(ctx context.Context, webhookID, id int64, options ...CallOption) (animalstore.DeliveryWithBody, error) {
-	k := &call{operation: "getDelivery", method: http.MethodGet, path: deliveryPath(webhookID, id)}
-	return send(ctx, c, k, options, func(d *animalstore.DeliveryWithBody) bool { return isDelivery(&d.Delivery) && len(d.Body) > 0 })
+	op := operation{name: "getDelivery", method: http.MethodGet, path: deliveryPath(webhookID, id)}
+	return receive(ctx, c, op, options, func(d *animalstore.DeliveryWithBody) bool { return isDelivery(&d.Delivery) && len(d.Body) > 0 })
 }
 
 // RetryDelivery makes a delivery due at once, regardless of its state.
 func (c *Client) RetryDelivery(ctx context.Context, webhookID, id int64, options ...CallOption) (animalstore.Delivery, error) {
-	k := &call{operation: "retryDelivery", method: http.MethodPost, path: deliveryPath(webhookID, id) + "/retry", accepted: true}
-	return send(ctx, c, k, options, isDelivery)
+	op := operation{name: "retryDelivery", method: http.MethodPost, path: deliveryPath(webhookID, id) + "/retry", accepted: true}
+	return receive(ctx, c, op, options, isDelivery)
 }
 
 // RetryDeliveries makes all deliveries to a webhook that match due at once, and returns how
 // many. For very many it sends several requests. If it gives up before the last of them, the error
 // wraps [ErrOutcomeUnknown], and repeating the call within ten minutes continues it.
 func (c *Client) RetryDeliveries(ctx context.Context, webhookID int64, which animalstore.DeliveryRetry, options ...CallOption) (int, error) {
-	k := &call{operation: "retryDeliveries", method: http.MethodPost, path: webhookPath(webhookID) + "/deliveries/retry", body: which, accepted: true, partial: true}
-	retried, err := send(ctx, c, k, options, func(r *animalstore.RetriedDeliveries) bool { return r.Deliveries >= 0 })
+	op := operation{name: "retryDeliveries", method: http.MethodPost, path: webhookPath(webhookID) + "/deliveries/retry", body: which, accepted: true, partial: true}
+	retried, err := receive(ctx, c, op, options, func(r *animalstore.RetriedDeliveries) bool { return r.Deliveries >= 0 })
 	return retried.Deliveries, err
 }
 

@@ -22,15 +22,9 @@ export function retryAfter(headers: Headers): number {
   return Math.min(Math.max(wait || 0, 0), longestRetryAfter);
 }
 
-/** Finds a link by its relation in Link headers (RFC 8288). "" if there is none. */
-export function findLink(headers: Headers, relation: string): string {
-  for (const [, target, params] of (headers.get("Link") ?? "").matchAll(/<([^>]*)>([^<]*)/g)) {
-    const relations = /;\s*rel\s*=[\s"]*([^";,]*)/i.exec(params!)?.[1] ?? "";
-    if (relations.toLowerCase().split(/\s+/).includes(relation)) {
-      return target!;
-    }
-  }
-  return "";
+/** The link with the relation next in Link headers (RFC 8288), "" if there is none. */
+export function findNext(headers: Headers): string {
+  return /<([^>]*)>[^<]*;\s*rel\s*=\s*"?(?:[^";,<]*\s)?next(?:["\s,;]|$)/i.exec(headers.get("Link") ?? "")?.[1] ?? "";
 }
 
 /** A parameter in the query of a link. */
@@ -40,7 +34,7 @@ export function paramOf(link: string, name: string): string | null {
 
 /** The path of the next page, below /v1, or "" if there is none. Throws an Error that says what is wrong with it. */
 export function nextLink(headers: Headers, base: URL): string {
-  const target = findLink(headers, "next");
+  const target = findNext(headers);
   if (target === "") {
     return "";
   }

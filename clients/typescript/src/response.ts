@@ -1,6 +1,6 @@
 import type { Failure, Success, Prepared } from "./call.js";
 import { excerpt, NotModifiedError, RateLimitError, ResponseError, ServiceError, windowOf } from "./errors.js";
-import { findLink, nextLink, paramOf, readRateLimit, retryAfter } from "./headers.js";
+import { findNext, nextLink, paramOf, readRateLimit, retryAfter } from "./headers.js";
 import type { Meta } from "./options.js";
 
 /**
@@ -20,7 +20,7 @@ export function readMeta(response: Response | undefined, attempts: number): Meta
     banLifted: header("Ban-Lifted") === "true",
     attempts,
     age: Number(header("Age")) || 0,
-    nextCursor: paramOf(findLink(headers, "next"), "cursor") ?? "",
+    nextCursor: paramOf(findNext(headers), "cursor") ?? "",
     rateLimit: readRateLimit(headers),
   };
 }

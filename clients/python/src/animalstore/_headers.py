@@ -68,19 +68,17 @@ def media_type(headers: httpx.Headers) -> str:
     return first(headers, "Content-Type").partition(";")[0].strip().lower()
 
 
-def find_link(headers: httpx.Headers, relation: str) -> str:
-    """Finds a link by its relation in Link headers (RFC 8288), or returns ""."""
-    links = ", ".join(headers.get_list("Link"))
-    for target, parameters in re.findall(r"<([^>]*)>([^<]*)", links):
-        for parameter in parameters.split(";"):
-            name, _, value = parameter.strip().partition("=")
-            if name.strip().lower() == "rel" and relation in value.strip('", ').lower().split():
-                return str(target)
-    return ""
+NEXT_RELATION = re.compile(r"""<([^>]*)>[^<]*;\s*rel\s*=\s*"?(?:[^";,<]*\s)?next(?:["\s,;]|$)""", re.IGNORECASE)
+
+
+def find_next(headers: httpx.Headers) -> str:
+    """Returns the link with the relation next in Link headers (RFC 8288), or ""."""
+    found = NEXT_RELATION.search(", ".join(headers.get_list("Link")))
+    return found[1] if found else ""
 
 
 def next_cursor(headers: httpx.Headers) -> str:
-    return query_value(find_link(headers, "next"), "cursor")
+    return query_value(find_next(headers), "cursor")
 
 
 def query_value(url: str, name: str) -> str:

@@ -23,7 +23,7 @@ from ._errors import (
     excerpt,
     window_of,
 )
-from ._headers import decimal, find_link, first, is_json, media_type, next_cursor, read_rate_limit, retry_after
+from ._headers import decimal, find_next, first, is_json, media_type, next_cursor, read_rate_limit, retry_after
 from ._json import DecodeError
 
 MAX_RESPONSE = 16 << 20
@@ -169,7 +169,7 @@ class Reader:
 
     def _next_link(self, headers: httpx.Headers) -> str:
         """Returns the path of the next page, below /v1, or "" if there is none."""
-        target = find_link(headers, "next")
+        target = find_next(headers)
         if not target:
             return ""
         try:

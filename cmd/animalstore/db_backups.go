@@ -201,7 +201,7 @@ func findBackup(ctx context.Context, address string, now time.Time) (foundBackup
 	if err != nil {
 		return foundBackup{}, err
 	}
-	found, err := transfer.Snapshots(ctx, p, "", now)
+	found, err := transfer.Snapshots(ctx, p, now)
 	if err != nil {
 		return foundBackup{}, err
 	}
@@ -315,7 +315,7 @@ func listBackups(ctx context.Context, address string, p *terminal.Printer, colum
 	if err != nil {
 		return err
 	}
-	found, err := transfer.Snapshots(ctx, place, "", time.Now())
+	found, err := transfer.Snapshots(ctx, place, time.Now())
 	if err != nil {
 		return fmt.Errorf("list the backups in %s: %w", address, err)
 	}

@@ -1,7 +1,6 @@
 package certs
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,27 +17,23 @@ import (
 // and, unlike notifications or modification times, can't miss a change.
 type files struct {
 	certFile, keyFile string
-	every             time.Duration
 	log               *slog.Logger
 	current           atomic.Pointer[tls.Certificate]
 
 	// Only Run uses these.
-	loaded  contents // the contents behind current
-	pending contents // unusable once: perhaps only one file has been replaced so far
-	refused contents // unusable twice, and logged
+	loaded   contents // the contents behind current
+	unusable contents // found since, and how often
+	checks   int
 }
 
 // contents are the contents of both files, or the reason why they couldn't be read.
 type contents struct{ cert, key, err string }
 
-// Files returns the certificate in two files, which Run reads again at this interval; 0
-// means every second. It fails if there is no usable certificate. An expired one is
-// usable: most clients refuse it, but an operator can still connect to replace it.
-func Files(certFile, keyFile string, every time.Duration, log *slog.Logger) (Certificates, error) {
-	if every == 0 {
-		every = time.Second
-	}
-	f := &files{certFile: certFile, keyFile: keyFile, every: every, log: log}
+// Files returns the certificate in two files, which Run reads again every second. It fails
+// if there is no usable certificate. An expired one is usable: most clients refuse it, but
+// an operator can still connect to replace it.
+func Files(certFile, keyFile string, log *slog.Logger) (Certificates, error) {
+	f := &files{certFile: certFile, keyFile: keyFile, log: log}
 	found := f.read()
 	cert, err := found.parse()
 	if err != nil {
@@ -69,11 +64,6 @@ func (c contents) parse() (*tls.Certificate, error) {
 	if c.err != "" {
 		return nil, errors.New(c.err)
 	}
-	for _, file := range []struct{ name, text string }{{"certificate", c.cert}, {"key", c.key}} {
-		if len(bytes.TrimSpace([]byte(file.text))) == 0 {
-			return nil, fmt.Errorf("the file of the %s is empty", file.name)
-		}
-	}
 	cert, err := tls.X509KeyPair([]byte(c.cert), []byte(c.key))
 	if err != nil {
 		return nil, err
@@ -82,7 +72,7 @@ func (c contents) parse() (*tls.Certificate, error) {
 }
 
 func (f *files) Run(ctx context.Context) {
-	tick := time.NewTicker(f.every)
+	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {
@@ -97,26 +87,24 @@ func (f *files) Run(ctx context.Context) {
 // check uses the certificate in the files if it is new and usable.
 func (f *files) check() {
 	found := f.read()
-	switch found {
-	case f.loaded:
-		f.pending, f.refused = contents{}, contents{}
-		return
-	case f.refused:
+	if found == f.loaded {
+		f.unusable = contents{}
 		return
 	}
 	cert, err := found.parse()
 	if err == nil && time.Now().After(cert.Leaf.NotAfter) {
 		err = fmt.Errorf("the certificate expired on %s", cert.Leaf.NotAfter.Format(time.RFC3339))
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		f.current.Store(cert)
-		f.loaded, f.pending, f.refused = found, contents{}, contents{}
+		f.loaded = found
 		f.log.Info("certificate replaced: new connections use it", "file", f.certFile, "name", nameOf(cert.Leaf), "expires", cert.Leaf.NotAfter)
-	case found != f.pending:
-		f.pending = found
-	default:
-		f.refused = found
+		return
+	}
+	if found != f.unusable {
+		f.unusable, f.checks = found, 0
+	}
+	if f.checks++; f.checks == 2 { // at first, perhaps only one file has been replaced
 		f.log.Error("the new certificate can't be used, so the server keeps the old one: fix the files; they are read again within seconds",
 			"file", f.certFile, "key_file", f.keyFile, "err", err, "old_expires", f.current.Load().Leaf.NotAfter)
 	}

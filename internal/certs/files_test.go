@@ -77,7 +77,7 @@ type watched struct {
 func watch(t *testing.T, dir string) *watched {
 	t.Helper()
 	w := &watched{}
-	certs, err := Files(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), 0, slog.New(slog.NewTextHandler(&w.log, nil)))
+	certs, err := Files(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), slog.New(slog.NewTextHandler(&w.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

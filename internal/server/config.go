@@ -92,9 +92,6 @@ type Hooks struct {
 	WebhookTLS      *tls.Config
 	WebhookTimeout  time.Duration
 	CheckWebhookURL func(ctx context.Context, url string) error
-	// CertificateCheck is how often CertFile and KeyFile are read. 0 means every
-	// second.
-	CertificateCheck time.Duration
 }
 
 // Timeouts limit how long a connection may take. A zero field sets no limit.

@@ -31,7 +31,7 @@ func (s *Server) openCertificates() (err error) {
 	setting := "CertFile"
 	switch cfg := s.cfg; {
 	case cfg.CertFile != "":
-		s.certs, err = certs.Files(cfg.CertFile, cfg.KeyFile, cfg.Hooks.CertificateCheck, cfg.Log)
+		s.certs, err = certs.Files(cfg.CertFile, cfg.KeyFile, cfg.Log)
 	case cfg.ACME != nil:
 		setting = "ACME"
 		s.certs, err = certs.FromAuthority(*cfg.ACME, cfg.Version, cfg.Log)

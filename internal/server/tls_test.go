@@ -98,7 +98,6 @@ func TestHandshakes(t *testing.T) {
 // TestCertificateSwap: a new certificate is used for new connections.
 func TestCertificateSwap(t *testing.T) {
 	cfg := localConfig(t)
-	cfg.Hooks.CertificateCheck = time.Millisecond
 	useCertificate(t, &cfg, 1)
 	s := run(t, cfg)
 	useCertificate(t, &cfg, 2)

@@ -38,7 +38,7 @@ type Identified struct {
 // A store knows only the latest time that it ever began a backup in each kind of place. After
 // a clock was ahead, copies are noticed only once that time has passed.
 func Identify(ctx context.Context, store Identity, place Place, now time.Time) (Identified, error) {
-	found, err := Snapshots(ctx, place, "", now)
+	found, err := Snapshots(ctx, place, now)
 	if err != nil {
 		return Identified{}, err
 	}

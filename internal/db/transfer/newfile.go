@@ -61,7 +61,10 @@ func (f *newFile) publish() error {
 	if !f.isOurs() {
 		return fmt.Errorf("another process is writing %s too: wait until it is finished, or name another file", f.path)
 	}
-	if err := renameNew(f.path+partialSuffix, f.path); err != nil {
+	if _, err := os.Lstat(f.path); err == nil {
+		return fmt.Errorf("%s %w", f.path, ErrExists)
+	}
+	if err := os.Rename(f.path+partialSuffix, f.path); err != nil {
 		return createError(f.path, err)
 	}
 	return syncDir(filepath.Dir(f.path))
@@ -106,13 +109,4 @@ func syncDir(dir string) error {
 		err = nil // some file systems don't support this
 	}
 	return errors.Join(err, d.Close())
-}
-
-// linkNew implements renameNew where a rename always replaces. A kill in the middle
-// leaves the file under both names, complete.
-func linkNew(from, to string) error {
-	if err := os.Link(from, to); err != nil {
-		return err
-	}
-	return os.Remove(from)
 }

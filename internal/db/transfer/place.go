@@ -89,16 +89,15 @@ func ParseSnapshot(name string) (Snapshot, bool) {
 	return Snapshot{File: File{Name: name}, Store: m[1], At: at}, err == nil
 }
 
-// Snapshots returns the backups in a place, newest first: those of the store with this id,
-// or of all stores if it is "".
-func Snapshots(ctx context.Context, place Place, store string, now time.Time) ([]Snapshot, error) {
+// Snapshots returns the backups in a place, of all stores, newest first.
+func Snapshots(ctx context.Context, place Place, now time.Time) ([]Snapshot, error) {
 	files, err := place.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var found []Snapshot
 	for _, f := range files {
-		if s, ok := ParseSnapshot(f.Name); ok && (store == "" || s.Store == store) {
+		if s, ok := ParseSnapshot(f.Name); ok {
 			s.Size, s.Ahead = f.Size, s.At.After(now)
 			found = append(found, s)
 		}

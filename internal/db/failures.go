@@ -45,9 +45,26 @@ type FailureQuery struct {
 	Since     animalstore.Time
 }
 
-// Oldest returns the time before which no failure can be stored with a higher id than one
-// that the query selects, in Unix milliseconds.
-func (q *FailureQuery) Oldest() int64 { return q.Since.Milli() - FailureDelay.Milliseconds() }
+// FailureLists are the statements for lists of failures. Their parameters are the exclusive
+// upper bound of ids, the limit, the time and a time before which no failure can be stored
+// with a higher id than one that the query selects, then the key, the request and the code,
+// beginning with the one that the list is read by.
+type FailureLists struct{ All, ByKey, ByRequest, ByCode string }
+
+// Statement returns the statement for q and its arguments.
+func (q *FailureQuery) Statement(lists *FailureLists) (statement string, args []any) {
+	since := q.Since.Milli()
+	args = []any{UpperBound(q.Before), q.Limit, since, since - FailureDelay.Milliseconds()}
+	switch {
+	case q.KeyID != 0:
+		return lists.ByKey, append(args, q.KeyID, q.RequestID, string(q.Code))
+	case q.RequestID != "":
+		return lists.ByRequest, append(args, q.RequestID, string(q.Code))
+	case q.Code != "":
+		return lists.ByCode, append(args, string(q.Code))
+	}
+	return lists.All, args
+}
 
 // A route that is nil is stored as "", and so is its path.
 

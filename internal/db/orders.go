@@ -39,19 +39,33 @@ type OrderQuery struct {
 	Limit     int   // at least 1
 }
 
-// SQLStatuses returns the stored statuses that a list of orders is read by, because its
-// index is sorted by them. It returns nil if the list is read by id.
-func (q *OrderQuery) SQLStatuses() (stored []int64) {
-	all := q.PetID != 0 || q.Reference != ""
-	for i, status := range animalstore.OrderStatuses {
-		if len(q.Statuses) == 0 && all || slices.Contains(q.Statuses, status) {
-			stored = append(stored, int64(i))
-		}
+// OrderLists are the statements for lists of orders in one direction. Their parameters are
+// the id to begin after, the limit, the stored statuses, the pet and the reference, as far
+// as they have them.
+type OrderLists struct{ All, ByStatus, OfPet, ByReference, OfPetByReference string }
+
+// Statement returns the statement for q and its arguments.
+func (q *OrderQuery) Statement(newest, oldest *OrderLists) (statement string, args []any) {
+	lists, start := newest, UpperBound(q.After)
+	if q.Oldest {
+		lists, start = oldest, q.After
 	}
-	if len(stored) == len(animalstore.OrderStatuses) && !all {
-		return nil
+	statuses := StoredIndexes(animalstore.OrderStatuses)
+	if len(q.Statuses) > 0 {
+		statuses = slices.DeleteFunc(statuses, func(i int64) bool { return !slices.Contains(q.Statuses, animalstore.OrderStatuses[i]) })
 	}
-	return stored
+	args = []any{start, q.Limit, statuses}
+	switch {
+	case q.PetID != 0 && q.Reference != "":
+		return lists.OfPetByReference, append(args, q.PetID, string(q.Reference))
+	case q.PetID != 0:
+		return lists.OfPet, append(args, q.PetID)
+	case q.Reference != "":
+		return lists.ByReference, append(args, string(q.Reference))
+	case len(statuses) < len(animalstore.OrderStatuses):
+		return lists.ByStatus, args
+	}
+	return lists.All, args[:2]
 }
 
 // NewOrder returns the order that PlaceOrder adds, without an id, and sets the pet's

@@ -44,6 +44,31 @@ type PetQuery struct {
 	Limit      int   // at least 1
 }
 
+// PetLists are the statements for lists of pets. Their parameters are the exclusive upper
+// bound of ids and the limit, then the category and the status, as far as they have them,
+// or the ids and the optional status and category.
+type PetLists struct{ All, ByStatus, ByCategory, ByBoth, ByID string }
+
+// Statement returns the statement for q and its arguments.
+func (q *PetQuery) Statement(lists *PetLists) (statement string, args []any) {
+	args = []any{UpperBound(q.Before), q.Limit}
+	var status *int64
+	if q.Status != "" {
+		status = new(StoredIndex(animalstore.PetStatuses, q.Status))
+	}
+	switch {
+	case q.IDs != nil:
+		return lists.ByID, append(args, q.IDs, status, q.CategoryID)
+	case q.CategoryID != nil && status != nil:
+		return lists.ByBoth, append(args, *q.CategoryID, *status)
+	case q.CategoryID != nil:
+		return lists.ByCategory, append(args, *q.CategoryID)
+	case status != nil:
+		return lists.ByStatus, append(args, *status)
+	}
+	return lists.All, args
+}
+
 // PetColumns are read by [ScanPet].
 const PetColumns = "id, category_id, status, name"
 

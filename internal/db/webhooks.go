@@ -121,6 +121,14 @@ type DeliveryQuery struct {
 	Limit     int   // at least 1
 }
 
+// StoredStates returns the stored values of the states that q selects.
+func (q *DeliveryQuery) StoredStates() []int64 {
+	if q.State == "" {
+		return StoredIndexes(animalstore.DeliveryStates)
+	}
+	return []int64{StoredIndex(animalstore.DeliveryStates, q.State)}
+}
+
 // WebhookStats is a summary of webhooks.
 type WebhookStats struct {
 	Active, Paused, Disabled int

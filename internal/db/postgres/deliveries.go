@@ -30,11 +30,7 @@ func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.
 	if _, err := d.Webhook(ctx, q.WebhookID); err != nil {
 		return nil, err
 	}
-	states := db.StoredIndexes(animalstore.DeliveryStates)
-	if q.State != "" {
-		states = []int64{db.StoredIndex(animalstore.DeliveryStates, q.State)}
-	}
-	return list(ctx, d, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(q.Before), q.Limit, q.WebhookID, states)
+	return list(ctx, d, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(q.Before), q.Limit, q.WebhookID, q.StoredStates())
 }
 
 // PingWebhook implements [db.DB].

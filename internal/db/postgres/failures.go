@@ -66,37 +66,27 @@ func dropFailures(ctx context.Context, tx pgx.Tx, query string, args ...any) (dr
 	return int(tag.RowsAffected()), failed("count failures", err)
 }
 
-// Parameters: $1 is the upper bound of ids, $2 the limit and $3 the time. A list orders by
-// both columns of its index, like those of pets. A key has at most 1,000 failures, so its
-// index is enough for every other filter too.
-const (
-	selectFailures = "SELECT " + db.FailureColumns + " FROM failures WHERE time >= $3"
-	beforeRange    = "coalesce((SELECT id FROM failures WHERE time < $4 ORDER BY time DESC LIMIT 1), 0)"
-
-	listFailures      = selectFailures + " AND id < $1 AND id > " + beforeRange + " ORDER BY id DESC LIMIT $2"
-	listFailuresByKey = "SELECT * FROM (SELECT " + db.FailureColumns + " FROM failures WHERE (key_id, id) < ($4, $1) AND key_id >= $4 ORDER BY key_id DESC, id DESC LIMIT 1000) AS newest" +
-		" WHERE time >= $3 AND ($5 = '' OR code = $5) AND ($6 = '' OR request_id = $6) ORDER BY key_id DESC, id DESC LIMIT $2"
-	listFailuresByRequest = selectFailures + " AND (request_id, id) < ($5, $1) AND (request_id, id) > ($5, " + beforeRange + ") AND ($6 = '' OR code = $6) ORDER BY request_id DESC, id DESC LIMIT $2"
-	listFailuresByCode    = selectFailures + " AND (code, id) < ($5, $1) AND (code, id) > ($5, " + beforeRange + ") ORDER BY code DESC, id DESC LIMIT $2"
-)
+// The zeros keep the planner from reading along the time. A list orders by both columns of its index, like those of pets. A key has few failures, so
+// its index is enough for every other filter too.
+var listFailures = db.FailureLists{
+	All: "SELECT " + db.FailureColumns + ` FROM failures
+		WHERE id < $1 AND id > coalesce((SELECT id FROM failures WHERE time < $4 ORDER BY time DESC LIMIT 1), 0) AND time >= $3
+		ORDER BY id DESC LIMIT $2`,
+	ByKey: "SELECT " + db.FailureColumns + ` FROM failures WHERE (key_id, id) < ($5, $1) AND time + 0 >= $3
+		AND (key_id, id) > ($5, coalesce((SELECT id FROM failures WHERE time < $4 ORDER BY time DESC LIMIT 1), 0))
+		AND ($6 = '' OR request_id = $6) AND ($7 = '' OR code = $7) ORDER BY key_id DESC, id DESC LIMIT $2`,
+	ByRequest: "SELECT " + db.FailureColumns + ` FROM failures WHERE (request_id, id) < ($5, $1) AND time + 0 >= $3
+		AND (request_id, id) > ($5, coalesce((SELECT id FROM failures WHERE time < $4 ORDER BY time DESC LIMIT 1), 0))
+		AND ($6 = '' OR code = $6) ORDER BY request_id DESC, id DESC LIMIT $2`,
+	ByCode: "SELECT " + db.FailureColumns + ` FROM failures WHERE (code, id) < ($5, $1) AND time + 0 >= $3
+		AND (code, id) > ($5, coalesce((SELECT id FROM failures WHERE time < $4 ORDER BY time DESC LIMIT 1), 0))
+		ORDER BY code DESC, id DESC LIMIT $2`,
+}
 
 // Failures implements [db.DB].
 func (d *DB) Failures(ctx context.Context, q db.FailureQuery) ([]animalstore.Failure, error) {
-	query, args := failureListQuery(q)
-	return list(ctx, d, "select failures", db.ScanFailure, query, args...)
-}
-
-func failureListQuery(q db.FailureQuery) (query string, args []any) {
-	args = []any{db.UpperBound(q.Before), q.Limit, q.Since.Milli()}
-	switch {
-	case q.KeyID != 0:
-		return listFailuresByKey, append(args, q.KeyID, string(q.Code), q.RequestID)
-	case q.RequestID != "":
-		return listFailuresByRequest, append(args, q.Oldest(), q.RequestID, string(q.Code))
-	case q.Code != "":
-		return listFailuresByCode, append(args, q.Oldest(), string(q.Code))
-	}
-	return listFailures, append(args, q.Oldest())
+	statement, args := q.Statement(&listFailures)
+	return list(ctx, d, "select failures", db.ScanFailure, statement, args...)
 }
 
 // DropFailures implements [db.DB].

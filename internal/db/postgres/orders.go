@@ -3,9 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
-	"strings"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -87,43 +84,44 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 	return order, err
 }
 
-// orderListQuery returns the statement for q and its arguments: $1 is the id that the page
-// begins after, $2 the limit, then come the values of the filters. Like the lists of pets,
-// each compares and orders by the columns of its index.
-func orderListQuery(q db.OrderQuery) (query string, args []any) {
-	past, direction, within, last := "<", " DESC", ">=", int64(0)
-	args = []any{db.UpperBound(q.After), q.Limit}
-	if q.Oldest {
-		past, direction, within, last, args[0] = ">", "", "<=", math.MaxInt64, q.After
+// Orders are read from indexes that are sorted by status and id, each status only up to the
+// limit. The indexes have no empty references. Like the lists of pets, each compares and
+// orders by the columns of its index.
+var (
+	newestOrders = db.OrderLists{
+		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id < $1 ORDER BY id DESC LIMIT $2",
+		ByStatus: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+			WHERE (status, id) < (one, $1) AND status >= one
+			ORDER BY status DESC, id DESC LIMIT $2) AS o ORDER BY id DESC LIMIT $2`,
+		OfPet: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+			WHERE (pet_id, status, id) < ($4, one, $1) AND (pet_id, status) >= ($4, one)
+			ORDER BY pet_id DESC, status DESC, id DESC LIMIT $2) AS o ORDER BY id DESC LIMIT $2`,
+		ByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+			WHERE reference <> '' AND (reference, status, id) < ($4, one, $1) AND (reference, status) >= ($4, one)
+			ORDER BY reference DESC, status DESC, id DESC LIMIT $2) AS o ORDER BY id DESC LIMIT $2`,
+		OfPetByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+			WHERE pet_id = $4 AND reference <> '' AND (reference, status, id) < ($5, one, $1) AND (reference, status) >= ($5, one)
+			ORDER BY reference DESC, status DESC, id DESC LIMIT $2) AS o ORDER BY id DESC LIMIT $2`,
 	}
-	query = "SELECT " + db.OrderColumns + " FROM orders WHERE "
-	end := " ORDER BY id" + direction + " LIMIT $2"
-	statuses := q.SQLStatuses()
-	if statuses == nil {
-		return query + "id " + past + " $1" + end, args
+	oldestOrders = db.OrderLists{
+		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id > $1 ORDER BY id LIMIT $2",
+		ByStatus: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+			WHERE (status, id) > (one, $1) AND status <= one
+			ORDER BY status, id LIMIT $2) AS o ORDER BY id LIMIT $2`,
+		OfPet: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+			WHERE (pet_id, status, id) > ($4, one, $1) AND (pet_id, status) <= ($4, one)
+			ORDER BY pet_id, status, id LIMIT $2) AS o ORDER BY id LIMIT $2`,
+		ByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+			WHERE reference <> '' AND (reference, status, id) > ($4, one, $1) AND (reference, status) <= ($4, one)
+			ORDER BY reference, status, id LIMIT $2) AS o ORDER BY id LIMIT $2`,
+		OfPetByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+			WHERE pet_id = $4 AND reference <> '' AND (reference, status, id) > ($5, one, $1) AND (reference, status) <= ($5, one)
+			ORDER BY reference, status, id LIMIT $2) AS o ORDER BY id LIMIT $2`,
 	}
-	columns, values := "status", "%[1]d"
-	switch {
-	case q.Reference != "": // the indexes have no empty ones
-		args = append(args, string(q.Reference))
-		columns, values = "reference, status", "$3, %[1]d"
-		query += "reference <> '' AND "
-		if q.PetID != 0 {
-			args = append(args, q.PetID)
-			query += "pet_id = $4 AND "
-		}
-	case q.PetID != 0:
-		args = append(args, q.PetID)
-		columns, values = "pet_id, status", "$3, %[1]d"
-	}
-	order := strings.ReplaceAll(columns, ",", direction+",") + direction
-	query += fmt.Sprintf("(%[1]s, id) %[3]s (%[2]s, $1) AND (%[1]s, id) %[4]s (%[2]s, %[5]d) ORDER BY %[6]s, id%[7]s LIMIT $2",
-		columns, values, past, within, last, order, direction)
-	return mergeStatuses(statuses, query, end), args
-}
+)
 
 // Orders implements [db.DB].
 func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
-	query, args := orderListQuery(q)
-	return list(ctx, d, "select orders", db.ScanOrder, query, args...)
+	statement, args := q.Statement(&newestOrders, &oldestOrders)
+	return list(ctx, d, "select orders", db.ScanOrder, statement, args...)
 }

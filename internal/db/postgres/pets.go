@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"animalstore"
@@ -236,76 +235,39 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 	})
 }
 
-// Parameters of a list: $1 is the upper bound of ids, $2 the limit, then come the
-// values of the filters. A list with a filter compares and orders by all columns of its
-// index, which only that index can serve. With the filter alone, the planner would scan
-// the primary key if it thinks that the status is common, and the matching pets may all
-// be old.
-var (
-	listPets         = "SELECT " + db.PetColumns + " FROM pets WHERE id < $1 ORDER BY id DESC LIMIT $2"
-	listPetsByStatus = "SELECT " + db.PetColumns + ` FROM pets
-		WHERE (status, id) < ($3, $1) AND status >= $3 ORDER BY status DESC, id DESC LIMIT $2`
-	listPetsByBoth = "SELECT " + db.PetColumns + ` FROM pets
+// A list with a filter compares and orders by all columns of its index, which only that
+// index can serve. With the filter alone, the planner would scan the primary key if it thinks
+// that the status is common, and the matching pets may all be old.
+var listPets = db.PetLists{
+	All: "SELECT " + db.PetColumns + " FROM pets WHERE id < $1 ORDER BY id DESC LIMIT $2",
+	ByStatus: "SELECT " + db.PetColumns + ` FROM pets
+		WHERE (status, id) < ($3, $1) AND status >= $3 ORDER BY status DESC, id DESC LIMIT $2`,
+	ByBoth: "SELECT " + db.PetColumns + ` FROM pets
 		WHERE (category_id, status, id) < ($3, $4, $1) AND (category_id, status) >= ($3, $4)
-		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`
-	listPetsByCategory = mergeStatuses(db.StoredIndexes(animalstore.PetStatuses), "SELECT "+db.PetColumns+` FROM pets
-		WHERE (category_id, status, id) < ($3, %[1]d, $1) AND (category_id, status) >= ($3, %[1]d)
-		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`, newestFirst)
+		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`,
+	ByCategory: "SELECT pet.* FROM (VALUES (0), (1), (2)) AS one (status) CROSS JOIN LATERAL (SELECT " + db.PetColumns + ` FROM pets
+		WHERE (category_id, status, id) < ($3, one.status, $1) AND (category_id, status) >= ($3, one.status)
+		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2) AS pet ORDER BY id DESC LIMIT $2`,
 	// The zeros keep the planner from using the indexes of the filters, because more rows
 	// match those than the list of ids.
-	listPetsByID = "SELECT " + db.PetColumns + ` FROM pets WHERE id < $1 AND id = ANY ($3)
-		AND ($4::smallint IS NULL OR status + 0 = $4) AND ($5::bigint IS NULL OR category_id + 0 = $5) ORDER BY id DESC LIMIT $2`
-)
-
-const newestFirst = " ORDER BY id DESC LIMIT $2"
-
-// mergeStatuses merges the lists of some statuses into one, which ends with the clause end.
-// Each is read from its index, and only up to the limit.
-func mergeStatuses(statuses []int64, query, end string) string {
-	if len(statuses) == 1 {
-		return fmt.Sprintf(query, statuses[0])
-	}
-	parts := make([]string, len(statuses))
-	for i, status := range statuses {
-		parts[i] = "(" + fmt.Sprintf(query, status) + ")"
-	}
-	return strings.Join(parts, " UNION ALL ") + end
-}
-
-// petListQuery returns the statement for q and its arguments.
-func petListQuery(q db.PetQuery) (query string, args []any) {
-	args = []any{db.UpperBound(q.Before), q.Limit}
-	switch {
-	case q.IDs != nil:
-		var status *int64
-		if q.Status != "" {
-			status = new(db.StoredIndex(animalstore.PetStatuses, q.Status))
-		}
-		return listPetsByID, append(args, q.IDs, status, q.CategoryID)
-	case q.CategoryID != nil && q.Status != "":
-		return listPetsByBoth, append(args, *q.CategoryID, db.StoredIndex(animalstore.PetStatuses, q.Status))
-	case q.CategoryID != nil:
-		return listPetsByCategory, append(args, *q.CategoryID)
-	case q.Status != "":
-		return listPetsByStatus, append(args, db.StoredIndex(animalstore.PetStatuses, q.Status))
-	}
-	return listPets, args
+	ByID: "SELECT " + db.PetColumns + ` FROM pets WHERE id < $1 AND id = ANY ($3)
+		AND ($4::smallint IS NULL OR status + 0 = $4) AND ($5::bigint IS NULL OR category_id + 0 = $5) ORDER BY id DESC LIMIT $2`,
 }
 
 // Pets implements [db.DB].
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
-	query, args := petListQuery(q)
-	if query == listPets && q.Limit <= longPage {
+	statement, args := q.Statement(&listPets)
+	if statement == listPets.All && q.Limit <= longPage {
 		pets, err := d.pages.do(ctx, petPage{db.UpperBound(q.Before), q.Limit})
 		if errors.Is(err, errBatchLate) {
 			err = fmt.Errorf("select pets: %w: %w", db.ErrUnavailable, err)
 		}
 		return pets, err
 	}
-	return listPage(ctx, d, "select pets", q.Limit, db.ScanPet, query, args...)
+	return listPage(ctx, d, "select pets", q.Limit, db.ScanPet, statement, args...)
 }
 
-// listPetPages reads several pages without filters, each like listPets.
+// listPetPages reads several pages without filters, each like listPets.All.
 const listPetPages = "SELECT page.place, pet.* FROM unnest($1::bigint[], $2::int[]) WITH ORDINALITY AS page (before, size, place) " +
 	"CROSS JOIN LATERAL (SELECT " + db.PetColumns + " FROM pets WHERE id < page.before ORDER BY id DESC LIMIT page.size) AS pet"
 

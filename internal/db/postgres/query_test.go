@@ -52,12 +52,12 @@ func reads() []read {
 	}
 	pets := func(name string, q db.PetQuery, along ...string) {
 		q.Limit = limit
-		query, args := petListQuery(q)
+		query, args := q.Statement(&listPets)
 		add(name, query, args, along...)
 	}
 	orders := func(name string, q db.OrderQuery, along ...string) {
 		q.Limit = limit
-		query, args := orderListQuery(q)
+		query, args := q.Statement(&newestOrders, &oldestOrders)
 		add(name, query, args, along...)
 	}
 	const byCategory, ofPet = "pets_by_category", "orders_by_pet"
@@ -71,7 +71,7 @@ func reads() []read {
 	pets("sold pets of a category", db.PetQuery{CategoryID: &one, Status: animalstore.PetSold}, byCategory)
 	pets("pets by id", db.PetQuery{IDs: ids}, "pets_pkey")
 	pets("sold pets by id", db.PetQuery{IDs: ids, Status: animalstore.PetSold, CategoryID: &one}, "pets_pkey")
-	add("several pages", listPetPages, []any{[]int64{1000, 900, 15_000, 7, 1 << 40}, []int64{4, 4, 4, 4, 4}}, "pets_pkey")
+	add("several pages", listPetPages, []any{[]int64{1000, 900, 15_000, 7, 1 << 40}, []int64{4, 4, 4, 4, 4}}, slices.Repeat([]string{"pets_pkey"}, 5)...)
 	delivered, placed := animalstore.OrderStatuses[2:3], animalstore.OrderStatuses[:1]
 	for sort, oldest := range map[string]bool{", newest first": false, ", oldest first": true} {
 		orders("all orders"+sort, db.OrderQuery{Oldest: oldest}, "orders_pkey")
@@ -85,13 +85,18 @@ func reads() []read {
 		orders("placed orders of a pet with a reference"+sort, db.OrderQuery{PetID: 1, Reference: "web", Statuses: placed, Oldest: oldest}, "orders_by_pet_reference")
 	}
 	add("categories", "SELECT id, name FROM categories WHERE id > $1 ORDER BY id LIMIT $2", []any{int64(5), limit}, "categories_pkey")
+	deliveries := func(name string, q db.DeliveryQuery, along ...string) {
+		add(name, listDeliveries, []any{db.UpperBound(q.Before), limit, int64(1), q.StoredStates()}, along...)
+	}
+	deliveries("deliveries", db.DeliveryQuery{}, slices.Repeat([]string{"deliveries_by_webhook"}, 3)...)
+	deliveries("failed deliveries", db.DeliveryQuery{State: animalstore.DeliveryFailed, Before: 1000}, "deliveries_by_webhook")
 	failures := func(name string, q db.FailureQuery, along ...string) {
 		q.Limit, q.Since = limit, animalstore.AtMilli(1000)
-		query, args := failureListQuery(q)
+		query, args := q.Statement(&listFailures)
 		add(name, query, args, along...)
 	}
 	failures("failed requests", db.FailureQuery{}, "failures_by_time", "failures_pkey")
-	failures("failed requests of a key", db.FailureQuery{KeyID: 1, Before: 1000}, "failures_by_key")
+	failures("failed requests of a key", db.FailureQuery{KeyID: 1, Before: 1000}, "failures_by_key", "failures_by_time")
 	failures("failed requests with a code", db.FailureQuery{Code: "rare", Before: 1000}, "failures_by_code", "failures_by_time")
 	failures("failed requests with an id", db.FailureQuery{RequestID: "same", Before: 1000}, "failures_by_request", "failures_by_time")
 	for name, q := range map[string]db.EventQuery{
@@ -135,6 +140,8 @@ func TestReadsUseTheirIndex_Slow(t *testing.T) {
 			FROM generate_series(1, 20000) n;
 		INSERT INTO events (id, type, subject_id, pet_id, created_at, key_id, request_id, data)
 			SELECT n, CASE WHEN n % 4 = 0 THEN 9 ELSE 1 END, n, CASE WHEN n % 4 = 0 THEN 0 WHEN n % 3 = 0 THEN 1 ELSE n END, n, 1, '', '{}' FROM generate_series(1, 20000) n;
+		INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
+			SELECT n % 3, n, 0, n, '{}', CASE WHEN n <= 2000 THEN 2 ELSE 1 END, 1, '[]', n, n FROM generate_series(1, 20000) n;
 		INSERT INTO categories SELECT n, '' FROM generate_series(1, 1000) n`)
 	for _, analysed := range []bool{false, true} {
 		if analysed {
@@ -155,15 +162,15 @@ func checkPlan(t *testing.T, plan planNode, want []string) {
 	t.Helper()
 	var along []string
 	plan.walk(func(n planNode) {
-		if !strings.Contains(n.Type, "Scan") || n.Type == "Subquery Scan" || n.Type == "Function Scan" || n.Type == "CTE Scan" {
+		if !strings.Contains(n.Type, "Scan") || n.Type == "Subquery Scan" || n.Type == "Function Scan" || n.Type == "Values Scan" {
 			return
 		}
-		along = append(along, n.Index)
-		most := 20.0
+		most, times := 20.0, int(n.Loops) // one for each status
 		if slices.Contains(want, "name_entries_pkey") {
-			most = db.MaxNamesRead
+			most, times = db.MaxNamesRead/n.Loops, 1
 		}
-		if read := n.Rows*n.Loops + n.Removed + n.Recheck; read > most {
+		along = append(along, slices.Repeat([]string{n.Index}, times)...)
+		if read := n.Rows + n.Removed + n.Recheck; read > most {
 			t.Errorf("%s along %s read %v rows, want at most %v", n.Type, n.Index, read, most)
 		}
 	})

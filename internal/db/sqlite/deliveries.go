@@ -10,23 +10,19 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// ?1 is the upper bound of ids, ?2 the limit, ?3 the webhook and ?4 the state.
-var (
-	listDeliveries        = mergeStatuses(db.StoredIndexes(animalstore.DeliveryStates), "SELECT "+db.DeliveryColumns+" FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = %d ORDER BY id DESC LIMIT +?2", newestFirst)
-	listDeliveriesByState = "SELECT " + db.DeliveryColumns + " FROM deliveries WHERE id < ?1 AND webhook_id = ?3 AND state = ?4 ORDER BY id DESC LIMIT +?2"
-)
+// ?1 is the upper bound of ids, ?2 the limit, ?3 the webhook and ?4 the states. Each state is
+// read from its part of an index, only up to the limit.
+const listDeliveries = "SELECT " + db.DeliveryColumns + ` FROM (SELECT value AS one FROM json_each(?4)) JOIN deliveries ON id IN (
+	SELECT id FROM deliveries WHERE webhook_id = ?3 AND state = one AND id < ?1 ORDER BY id DESC LIMIT +?2)
+	ORDER BY id DESC LIMIT +?2`
 
 // Deliveries implements [db.DB].
 func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.Delivery, error) {
-	query, args := listDeliveries, []any{db.UpperBound(q.Before), q.Limit, q.WebhookID}
-	if q.State != "" {
-		query, args = listDeliveriesByState, append(args, db.StoredIndex(animalstore.DeliveryStates, q.State))
-	}
 	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Delivery, error) {
 		if _, err := selectWebhook(c, q.WebhookID); err != nil {
 			return nil, err
 		}
-		return selectAll(c, "select deliveries", db.ScanDelivery, query, args...)
+		return selectAll(c, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(q.Before), q.Limit, q.WebhookID, q.StoredStates())
 	})
 }
 
@@ -79,7 +75,7 @@ func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstor
 		// The state can have changed since.
 		err := execute(c, "retry deliveries", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+`, tries = 0, retries = retries + 1,
 			due_at = CASE state WHEN `+db.SQLDeliveryPending+` THEN min(due_at, ?1) ELSE ?1 END
-			WHERE id IN (SELECT value FROM json_each(?2)) AND (?3 < 0 OR state = ?3)`, at.Milli(), jsonArray(ids), q.StoredState())
+			WHERE id IN (SELECT value FROM json_each(?2)) AND (?3 < 0 OR state = ?3)`, at.Milli(), ids, q.StoredState())
 		return c.Changes(), err
 	})
 	return retried, next, err
@@ -130,7 +126,7 @@ func insertDeliveries(c *sqlite.Conn, r *db.Receiver, first, last int64, at anim
 	from, to := r.EventRange(first, last)
 	return execute(c, "insert deliveries", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
 		SELECT ?1, id, type, created_at, data, `+db.SQLDeliveryPending+`, 0, '[]', ?4, ?4 FROM events WHERE id > ?2 AND id <= ?3
-			AND type IN (SELECT value FROM json_each(?5)) ORDER BY id`, r.ID, from, to, at.Milli(), jsonArray(r.Types))
+			AND type IN (SELECT value FROM json_each(?5)) ORDER BY id`, r.ID, from, to, at.Milli(), r.Types)
 }
 
 // dispatchBacklog creates deliveries for the events that haven't been dispatched to a webhook

@@ -54,32 +54,26 @@ func dropFailures(c *sqlite.Conn, query string, args ...any) (dropped int, err e
 	return dropped, execute(c, "count failures", "UPDATE failure_total SET stored = stored - ? WHERE id = 1", dropped)
 }
 
-// ?1 is the upper bound of ids, ?2 the limit, ?3 the time, ?4 the oldest time, and ?5 what
-// the index begins with. A key has few failures, so its index is enough for every other
-// filter too.
-const (
-	selectFailures  = "SELECT id, time, request_id, key_id, method, route, path, status, code, message, duration_ms FROM failures"
-	failuresInRange = " WHERE id < ?1 AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0) AND time >= ?3"
-	failuresInPage  = " ORDER BY id DESC LIMIT +?2"
-
-	listFailures          = selectFailures + " NOT INDEXED" + failuresInRange + failuresInPage
-	listFailuresByKey     = selectFailures + " INDEXED BY failures_by_key" + failuresInRange + " AND key_id = ?5 AND (?6 = '' OR code = ?6) AND (?7 = '' OR request_id = ?7)" + failuresInPage
-	listFailuresByRequest = selectFailures + " INDEXED BY failures_by_request" + failuresInRange + " AND request_id = ?5 AND (?6 = '' OR code = ?6)" + failuresInPage
-	listFailuresByCode    = selectFailures + " INDEXED BY failures_by_code" + failuresInRange + " AND code = ?5" + failuresInPage
-)
+// A key has few failures, so its index is enough for every other filter too.
+var listFailures = db.FailureLists{
+	All: "SELECT " + db.FailureColumns + ` FROM failures NOT INDEXED
+		WHERE id < ?1 AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0) AND time >= ?3
+		ORDER BY id DESC LIMIT +?2`,
+	ByKey: "SELECT " + db.FailureColumns + ` FROM failures INDEXED BY failures_by_key
+		WHERE id < ?1 AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0) AND time >= ?3
+		AND key_id = ?5 AND (?6 = '' OR request_id = ?6) AND (?7 = '' OR code = ?7) ORDER BY id DESC LIMIT +?2`,
+	ByRequest: "SELECT " + db.FailureColumns + ` FROM failures INDEXED BY failures_by_request
+		WHERE id < ?1 AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0) AND time >= ?3
+		AND request_id = ?5 AND (?6 = '' OR code = ?6) ORDER BY id DESC LIMIT +?2`,
+	ByCode: "SELECT " + db.FailureColumns + ` FROM failures INDEXED BY failures_by_code
+		WHERE id < ?1 AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0) AND time >= ?3
+		AND code = ?5 ORDER BY id DESC LIMIT +?2`,
+}
 
 // Failures implements [db.DB].
 func (d *DB) Failures(ctx context.Context, q db.FailureQuery) ([]animalstore.Failure, error) {
-	query, args := listFailures, []any{db.UpperBound(q.Before), q.Limit, q.Since.Milli(), q.Oldest()}
-	switch {
-	case q.KeyID != 0:
-		query, args = listFailuresByKey, append(args, q.KeyID, string(q.Code), q.RequestID)
-	case q.RequestID != "":
-		query, args = listFailuresByRequest, append(args, q.RequestID, string(q.Code))
-	case q.Code != "":
-		query, args = listFailuresByCode, append(args, string(q.Code))
-	}
-	return list(ctx, d, "select failures", db.ScanFailure, query, args...)
+	statement, args := q.Statement(&listFailures)
+	return list(ctx, d, "select failures", db.ScanFailure, statement, args...)
 }
 
 // DropFailures implements [db.DB].

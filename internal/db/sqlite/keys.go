@@ -100,7 +100,7 @@ func (d *DB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string,
 		return selectEach(c, "select names of keys", func(r row) error {
 			names[r.ColumnInt64(0)] = r.ColumnText(1)
 			return nil
-		}, "SELECT id, name FROM keys WHERE id IN (SELECT value FROM json_each(?))", jsonArray(ids))
+		}, "SELECT id, name FROM keys WHERE id IN (SELECT value FROM json_each(?))", ids)
 	})
 	return names, err
 }

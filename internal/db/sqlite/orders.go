@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -95,33 +94,43 @@ func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
 	return found != 0, err
 }
 
-// orderListQuery returns the statement for q and its arguments: ?1 is the id that the page
-// begins after, ?2 the limit, then come the values of the filters. Statuses are part of the
-// text, because there are few.
-func orderListQuery(q db.OrderQuery) (query string, args []any) {
-	where, direction := "id < ?1", "DESC"
-	args = []any{db.UpperBound(q.After), q.Limit}
-	if q.Oldest {
-		where, direction, args[0] = "id > ?1", "ASC", q.After
+// Orders are read from indexes that are sorted by status and id, each status only up to the
+// limit. The indexes have no empty references.
+var (
+	newestOrders = db.OrderLists{
+		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id < ?1 ORDER BY id DESC LIMIT +?2",
+		ByStatus: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
+			SELECT id FROM orders WHERE status = one AND id < ?1 ORDER BY id DESC LIMIT +?2)
+			ORDER BY id DESC LIMIT +?2`,
+		OfPet: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
+			SELECT id FROM orders WHERE pet_id = ?4 AND status = one AND id < ?1 ORDER BY id DESC LIMIT +?2)
+			ORDER BY id DESC LIMIT +?2`,
+		ByReference: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
+			SELECT id FROM orders WHERE reference = ?4 AND reference <> '' AND status = one AND id < ?1 ORDER BY id DESC LIMIT +?2)
+			ORDER BY id DESC LIMIT +?2`,
+		OfPetByReference: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
+			SELECT id FROM orders WHERE pet_id = ?4 AND reference = ?5 AND reference <> '' AND status = one AND id < ?1 ORDER BY id DESC LIMIT +?2)
+			ORDER BY id DESC LIMIT +?2`,
 	}
-	if q.PetID != 0 {
-		args = append(args, q.PetID)
-		where += fmt.Sprintf(" AND pet_id = ?%d", len(args))
+	oldestOrders = db.OrderLists{
+		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id > ?1 ORDER BY id LIMIT +?2",
+		ByStatus: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
+			SELECT id FROM orders WHERE status = one AND id > ?1 ORDER BY id LIMIT +?2)
+			ORDER BY id LIMIT +?2`,
+		OfPet: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
+			SELECT id FROM orders WHERE pet_id = ?4 AND status = one AND id > ?1 ORDER BY id LIMIT +?2)
+			ORDER BY id LIMIT +?2`,
+		ByReference: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
+			SELECT id FROM orders WHERE reference = ?4 AND reference <> '' AND status = one AND id > ?1 ORDER BY id LIMIT +?2)
+			ORDER BY id LIMIT +?2`,
+		OfPetByReference: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
+			SELECT id FROM orders WHERE pet_id = ?4 AND reference = ?5 AND reference <> '' AND status = one AND id > ?1 ORDER BY id LIMIT +?2)
+			ORDER BY id LIMIT +?2`,
 	}
-	if q.Reference != "" {
-		args = append(args, string(q.Reference))
-		where += fmt.Sprintf(" AND reference = ?%d AND reference <> ''", len(args)) // the indexes have no empty ones
-	}
-	end := " ORDER BY id " + direction + " LIMIT +?2"
-	query = "SELECT " + db.OrderColumns + " FROM orders WHERE " + where
-	if statuses := q.SQLStatuses(); len(statuses) > 0 {
-		return mergeStatuses(statuses, query+" AND status = %d"+end, end), args
-	}
-	return query + end, args
-}
+)
 
 // Orders implements [db.DB].
 func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
-	query, args := orderListQuery(q)
-	return list(ctx, d, "select orders", db.ScanOrder, query, args...)
+	statement, args := q.Statement(&newestOrders, &oldestOrders)
+	return list(ctx, d, "select orders", db.ScanOrder, statement, args...)
 }

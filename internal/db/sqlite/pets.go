@@ -2,10 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -134,90 +130,33 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 	})
 }
 
-// Parameters of a list: ?1 is the upper bound of ids, ?2 the limit, ?3 and ?4 the
-// values of the filters. The plus keeps SQLite from compiling the statement again
-// for each value of the limit, which takes longer than reading a page.
-var (
-	listPets           = "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
-	listPetsByStatus   = "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2"
-	listPetsByBoth     = "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 AND status = ?3 AND category_id = ?4 ORDER BY id DESC LIMIT +?2"
-	listPetsByCategory = mergeStatuses(db.StoredIndexes(animalstore.PetStatuses), "SELECT "+db.PetColumns+" FROM pets WHERE id < ?1 AND category_id = ?3 AND status = %d"+newestFirst, newestFirst)
-	listPetsByID       = "SELECT " + db.PetColumns + ` FROM pets WHERE id < ?1 AND id IN (SELECT value FROM json_each(?5))
-		AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR category_id = ?4) ORDER BY id DESC LIMIT +?2`
-)
-
-const newestFirst = " ORDER BY id DESC LIMIT +?2"
-
-// mergeStatuses merges the lists of some statuses into one, which ends with the clause end.
-// Each is read from an index that is sorted by status and id, and only up to the limit.
-func mergeStatuses(statuses []int64, query, end string) string {
-	if len(statuses) == 1 {
-		return fmt.Sprintf(query, statuses[0])
-	}
-	parts := make([]string, len(statuses))
-	for i, status := range statuses {
-		parts[i] = "SELECT * FROM (" + fmt.Sprintf(query, status) + ")"
-	}
-	return strings.Join(parts, " UNION ALL ") + end
+// The plus keeps SQLite from compiling a statement again for each value of the limit, which
+// takes longer than reading a page. A category is read by each status, because its index is
+// sorted by them.
+var listPets = db.PetLists{
+	All:      "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT +?2",
+	ByStatus: "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2",
+	ByBoth:   "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 AND category_id = ?3 AND status = ?4 ORDER BY id DESC LIMIT +?2",
+	ByCategory: `SELECT * FROM (SELECT ` + db.PetColumns + ` FROM pets WHERE id < ?1 AND category_id = ?3 AND status = 0 ORDER BY id DESC LIMIT +?2) UNION ALL
+		SELECT * FROM (SELECT ` + db.PetColumns + ` FROM pets WHERE id < ?1 AND category_id = ?3 AND status = 1 ORDER BY id DESC LIMIT +?2) UNION ALL
+		SELECT * FROM (SELECT ` + db.PetColumns + ` FROM pets WHERE id < ?1 AND category_id = ?3 AND status = 2 ORDER BY id DESC LIMIT +?2)
+		ORDER BY id DESC LIMIT +?2`,
+	ByID: "SELECT " + db.PetColumns + ` FROM pets WHERE id < ?1 AND id IN (SELECT value FROM json_each(?3))
+		AND (?4 IS NULL OR status = ?4) AND (?5 IS NULL OR category_id = ?5) ORDER BY id DESC LIMIT +?2`,
 }
 
-// jsonArray is the parameter of json_each.
-func jsonArray(ids []int64) string {
-	array, err := json.Marshal(ids)
-	if err != nil {
-		panic(err) // numbers can always be encoded
-	}
-	return string(array)
-}
-
-// petListQuery returns the statement for q and its arguments.
-func petListQuery(q db.PetQuery) (query string, args []any) {
-	var status, category any // NULL
-	if q.Status != "" {
-		status = db.StoredIndex(animalstore.PetStatuses, q.Status)
-	}
-	if q.CategoryID != nil {
-		category = *q.CategoryID
-	}
-	args = []any{db.UpperBound(q.Before), q.Limit}
-	switch {
-	case q.IDs != nil:
-		return listPetsByID, append(args, status, category, jsonArray(q.IDs))
-	case category != nil && status != nil:
-		return listPetsByBoth, append(args, status, category)
-	case category != nil:
-		return listPetsByCategory, append(args, category)
-	case status != nil:
-		return listPetsByStatus, append(args, status)
-	}
-	return listPets, args
-}
+// listPet is the list for one id, which most requests for ids have. Reading it from a list
+// of ids costs as much as a page of twenty.
+const listPet = "SELECT " + db.PetColumns + ` FROM pets WHERE id < ?1 AND id = ?3
+	AND (?4 IS NULL OR status = ?4) AND (?5 IS NULL OR category_id = ?5) LIMIT +?2`
 
 // Pets implements [db.DB].
 func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
-	query, args := petListQuery(q)
-	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Pet, error) {
-		if len(q.IDs) == 1 {
-			return selectListed(c, q)
-		}
-		return selectAll(c, "select pets", scanPet, query, args...)
-	})
-}
-
-// selectListed is Pets for one id, which most such requests have. Reading it from a list of
-// ids costs as much as a page of twenty.
-func selectListed(c *sqlite.Conn, q db.PetQuery) ([]animalstore.Pet, error) {
-	id := q.IDs[0]
-	pet, err := selectPet(c, id)
-	switch {
-	case errors.Is(err, db.ErrNotFound):
-		return []animalstore.Pet{}, nil
-	case err != nil:
-		return nil, err
-	case id >= db.UpperBound(q.Before), q.Status != "" && pet.Status != q.Status, q.CategoryID != nil && pet.CategoryID != *q.CategoryID:
-		return []animalstore.Pet{}, nil
+	statement, args := q.Statement(&listPets)
+	if len(q.IDs) == 1 {
+		statement, args[2] = listPet, q.IDs[0]
 	}
-	return []animalstore.Pet{pet}, nil
+	return list(ctx, d, "select pets", scanPet, statement, args...)
 }
 
 // scanPet is [db.ScanPet] without its allocations.

@@ -83,7 +83,7 @@ const listPhotos = "SELECT " + db.PhotoColumns + ` FROM photos INDEXED BY photos
 
 // Photos implements [db.DB].
 func (d *DB) Photos(ctx context.Context, q db.PhotoQuery) ([]animalstore.Photo, error) {
-	return list(ctx, d, "select photos", db.ScanPhoto, listPhotos, jsonArray(q.PetIDs), q.After, q.Limit)
+	return list(ctx, d, "select photos", db.ScanPhoto, listPhotos, q.PetIDs, q.After, q.Limit)
 }
 
 // DeletePhoto implements [db.DB].

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"animalstore/internal/db"
@@ -35,6 +36,18 @@ func bind(stmt *sqlite.Stmt, args []any) {
 			stmt.BindText(i+1, v)
 		case []byte:
 			stmt.BindBytes(i+1, v)
+		case []int64: // for json_each
+			array, err := json.Marshal(v)
+			if err != nil {
+				panic(err) // numbers can always be encoded
+			}
+			stmt.BindText(i+1, string(array))
+		case *int64:
+			if v == nil {
+				stmt.BindNull(i + 1)
+			} else {
+				stmt.BindInt64(i+1, *v)
+			}
 		case nil:
 			stmt.BindNull(i + 1)
 		default:

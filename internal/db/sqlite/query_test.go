@@ -55,11 +55,16 @@ func TestReadsUseTheirIndex(t *testing.T) {
 		merge          = "USE TEMP B-TREE FOR ORDER BY" // of pages that are limited each
 	)
 	for query, want := range map[string][]string{
-		listPets:                  {"SEARCH pets USING INTEGER PRIMARY KEY (rowid<?)"},
-		listPetsByStatus:          {"SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id<?)"},
-		listPetsByBoth:            {petsByCategory},
-		listPetsByID:              {"SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"},
-		listPetsByCategory:        slices.Repeat([]string{petsByCategory, merge}, 3),
+		listPets.All:        {"SEARCH pets USING INTEGER PRIMARY KEY (rowid<?)"},
+		listPets.ByStatus:   {"SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id<?)"},
+		listPets.ByBoth:     {petsByCategory},
+		listPets.ByID:       {petOfEntry},
+		listPets.ByCategory: slices.Repeat([]string{petsByCategory, merge}, 3),
+		listPet:             {petOfEntry},
+		listDeliveries: {
+			"SEARCH deliveries USING INTEGER PRIMARY KEY (rowid=?)",
+			"SEARCH deliveries USING COVERING INDEX deliveries_by_webhook (webhook_id=? AND state=? AND id<?)", merge,
+		},
 		listPetsByName:            {petsByName + "(entry=? AND pet_id>?)", petOfEntry, petsByName + "(entry>? AND entry<?)", petOfEntry},
 		listEvents:                {events + ">?)"},
 		listEventsBefore:          {events + "<?)"},
@@ -69,10 +74,10 @@ func TestReadsUseTheirIndex(t *testing.T) {
 		listEventsOfSubjectBefore: {eventsOfOne + "<?)"},
 		countPets:                 slices.Repeat([]string{"SEARCH pets USING COVERING INDEX pets_by_status (status=?)"}, 3),
 		countPetsOfCategory:       slices.Repeat([]string{"SEARCH pets USING COVERING INDEX pets_by_category (category_id=? AND status=?)"}, 3),
-		listFailures:              {"SEARCH failures USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", oldestFailure},
-		listFailuresByKey:         {failures + "key (key_id=? AND rowid>? AND rowid<?)", oldestFailure},
-		listFailuresByCode:        {failures + "code (code=? AND rowid>? AND rowid<?)", oldestFailure},
-		listFailuresByRequest:     {failures + "request (request_id=? AND rowid>? AND rowid<?)", oldestFailure},
+		listFailures.All:          {"SEARCH failures USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", oldestFailure},
+		listFailures.ByKey:        {failures + "key (key_id=? AND rowid>? AND rowid<?)", oldestFailure},
+		listFailures.ByCode:       {failures + "code (code=? AND rowid>? AND rowid<?)", oldestFailure},
+		listFailures.ByRequest:    {failures + "request (request_id=? AND rowid>? AND rowid<?)", oldestFailure},
 	} {
 		if got := plan(t, d, query); !slices.Equal(got, want) {
 			t.Errorf("%s\nreads %q\nwant  %q", query, got, want)
@@ -85,32 +90,28 @@ func TestOrderListsUseTheirIndex(t *testing.T) {
 	d := newStore(t)
 	two := animalstore.OrderStatuses[:2]
 	for _, test := range []struct {
-		q       db.OrderQuery
-		want    string
-		repeats int // 0: the list isn't merged from one list for each status
+		q    db.OrderQuery
+		want string
 	}{
-		{db.OrderQuery{}, "INTEGER PRIMARY KEY (", 0},
-		{db.OrderQuery{Statuses: animalstore.OrderStatuses}, "INTEGER PRIMARY KEY (", 0},
-		{db.OrderQuery{Statuses: two[:1]}, "INDEX orders_by_status (status=? AND ", 0},
-		{db.OrderQuery{Statuses: two}, "INDEX orders_by_status (status=? AND ", 2},
-		{db.OrderQuery{PetID: 7}, "INDEX orders_by_pet (pet_id=? AND status=? AND ", 4},
-		{db.OrderQuery{PetID: 7, Statuses: two[:1]}, "INDEX orders_by_pet (pet_id=? AND status=? AND ", 0},
-		{db.OrderQuery{Reference: "a"}, "INDEX orders_by_reference (reference=? AND status=? AND ", 4},
-		{db.OrderQuery{Reference: "a", Statuses: two}, "INDEX orders_by_reference (reference=? AND status=? AND ", 2},
-		{db.OrderQuery{PetID: 7, Reference: "a"}, "INDEX orders_by_pet_reference (pet_id=? AND reference=? AND status=? AND ", 4},
-		{db.OrderQuery{PetID: 7, Reference: "a", Statuses: two[:1]}, "INDEX orders_by_pet_reference (pet_id=? AND reference=? AND status=? AND ", 0},
+		{db.OrderQuery{}, "INTEGER PRIMARY KEY (row"},
+		{db.OrderQuery{Statuses: animalstore.OrderStatuses}, "INTEGER PRIMARY KEY (row"},
+		{db.OrderQuery{Statuses: two[:1]}, "COVERING INDEX orders_by_status (status=? AND "},
+		{db.OrderQuery{Statuses: two}, "COVERING INDEX orders_by_status (status=? AND "},
+		{db.OrderQuery{PetID: 7}, "COVERING INDEX orders_by_pet (pet_id=? AND status=? AND "},
+		{db.OrderQuery{PetID: 7, Statuses: two[:1]}, "COVERING INDEX orders_by_pet (pet_id=? AND status=? AND "},
+		{db.OrderQuery{Reference: "a"}, "COVERING INDEX orders_by_reference (reference=? AND status=? AND "},
+		{db.OrderQuery{Reference: "a", Statuses: two}, "COVERING INDEX orders_by_reference (reference=? AND status=? AND "},
+		{db.OrderQuery{PetID: 7, Reference: "a"}, "COVERING INDEX orders_by_pet_reference (pet_id=? AND reference=? AND status=? AND "},
+		{db.OrderQuery{PetID: 7, Reference: "a", Statuses: two[:1]}, "COVERING INDEX orders_by_pet_reference (pet_id=? AND reference=? AND status=? AND "},
 	} {
 		for _, oldest := range []bool{false, true} {
 			test.q.Oldest, test.q.Limit = oldest, 20
 			bound := map[bool]string{false: "id<?)", true: "id>?)"}[oldest]
-			if strings.HasPrefix(test.want, "INTEGER") {
-				bound = "row" + bound
-			}
 			want := []string{"SEARCH orders USING " + test.want + bound}
-			if test.repeats > 0 {
-				want = slices.Repeat(append(want, "USE TEMP B-TREE FOR ORDER BY"), test.repeats) // merges limited lists
+			if strings.HasPrefix(test.want, "COVERING") { // of each status, up to the limit
+				want = []string{"SEARCH orders USING INTEGER PRIMARY KEY (rowid=?)", want[0], "USE TEMP B-TREE FOR ORDER BY"}
 			}
-			query, _ := orderListQuery(test.q)
+			query, _ := test.q.Statement(&newestOrders, &oldestOrders)
 			if got := plan(t, d, query); !slices.Equal(got, want) {
 				t.Errorf("%s\nreads %q\nwant  %q", query, got, want)
 			}

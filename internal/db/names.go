@@ -128,7 +128,7 @@ func FoldName(name string) string {
 	if isASCII(name) { // as most are; this is five times as fast
 		return strings.ToLower(name)
 	}
-	return strings.Map(foldCherokee, norm.NFC.String(cases.Fold().String(norm.NFC.String(name))))
+	return norm.NFC.String(cases.Fold().String(norm.NFC.String(name)))
 }
 
 func isASCII(name string) bool {
@@ -138,18 +138,6 @@ func isASCII(name string) bool {
 		}
 	}
 	return true
-}
-
-// foldCherokee folds small Cherokee letters into capitals, as Unicode does in this one
-// script. Package cases swaps them.
-func foldCherokee(r rune) rune {
-	switch {
-	case r >= 0xAB70 && r <= 0xABBF:
-		return r - 0xAB70 + 0x13A0
-	case r >= 0x13F8 && r <= 0x13FD:
-		return r - 8
-	}
-	return r
 }
 
 // Start returns the position before the first entry that the query can find: ids begin at 1.

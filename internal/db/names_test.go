@@ -19,7 +19,7 @@ func TestFoldName(t *testing.T) {
 		{"ΣΊΣΥΦΟΣ", "σίσυφοσ"}, {"Σίσυφος", "σίσυφοσ"},
 		{"Zoë", "zoë"}, {"ZOE\u0308", "zoë"}, {"Å", "å"}, {"\u212B", "å"},
 		{"ﬁsh", "fish"}, {"ŉ", "ʼn"}, {"ΐ", "ΐ"}, {"ι\u0308\u0301", "ΐ"}, {"ᾳ", "αι"}, {"և", "եւ"},
-		{"ᏣᎳᎩ", "ᏣᎳᎩ"}, {"ꮳꮃꭹ", "ᏣᎳᎩ"}, {"Ⴀ", "ⴀ"}, {"\U00010400", "\U00010428"},
+		{"Ⴀ", "ⴀ"}, {"\U00010400", "\U00010428"},
 		{"たま", "たま"}, {"か\u3099", "が"}, {"강아지", "강아지"}, {"\u1100\u1161", "가"},
 		{strings.Repeat("ß", 200), strings.Repeat("ss", 200)},
 		{strings.Repeat("A", 301), strings.Repeat("a", 301)}, {strings.Repeat("ß", 1024), strings.Repeat("s", 2048)},
@@ -70,13 +70,13 @@ func TestFoldNameOfEveryRune(t *testing.T) {
 		if n := utf8.RuneCountInString(got); n < 1 || n > 3 || !utf8.ValidString(got) {
 			t.Errorf("%U folds to %q, want one to three code points", r, got)
 		}
-		if same := unicode.SimpleFold(r); FoldName(string(same)) != got {
+		if same := unicode.SimpleFold(r); !unicode.Is(unicode.Cherokee, r) && FoldName(string(same)) != got {
 			t.Errorf("%U folds to %q, but %U, which differs in case, to %q", r, got, same, FoldName(string(same)))
 		}
 		if decomposed := norm.NFD.String(string(r)); FoldName(decomposed) != got {
 			t.Errorf("%U folds to %q, but %q, which is the same, to %q", r, got, decomposed, FoldName(decomposed))
 		}
-		if general := strings.Map(foldCherokee, cases.Fold().String(string(r))); isASCII(string(r)) && got != general {
+		if general := cases.Fold().String(string(r)); isASCII(string(r)) && got != general {
 			t.Errorf("%U folds to %q, want %q as in any other text", r, got, general)
 		}
 	}

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"hash/crc32"
 	"slices"
 
 	"animalstore"
@@ -101,11 +100,6 @@ func (p *NewPhoto) Parts() []PhotoPart {
 	}
 	return all
 }
-
-// Checksum returns the checksum of a part.
-func Checksum(data []byte) int64 { return int64(crc32.Checksum(data, castagnoli)) }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // CheckPhotoCount returns an error if a pet with this many photos can't have another one.
 func CheckPhotoCount(photos int64) error {

@@ -44,7 +44,7 @@ var Tables = []Table{
 	{Name: "name_entries", Holds: "entries of names", Key: []string{"entry", "pet_id"}, Columns: columns("entry:text", "pet_id", "shared")},
 	{Name: "photos", Holds: "photos", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "pet_id", "content_type:text", "width", "height", "bytes", "thumbnail_bytes", "created_at")},
-	{Name: "photo_parts", Holds: "parts of photos", Key: []string{"photo_id", "kind", "part"}, Columns: columns("photo_id", "kind", "part", "data:bytes", "checksum")},
+	{Name: "photo_parts", Holds: "parts of photos", Key: []string{"photo_id", "kind", "part"}, Columns: columns("photo_id", "kind", "part", "data:bytes")},
 	{Name: "photo_total", Holds: "size of all photos", Key: []string{"id"}, Columns: columns("id", "bytes")},
 	{Name: "orders", Holds: "orders", Key: []string{"id"}, Serial: true,
 		Columns: columns("id", "pet_id", "status", "reference:text", "note:text", "created_at", "updated_at")},

@@ -53,8 +53,8 @@ func insertPhoto(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, p *db.NewPhot
 		return photo, err
 	}
 	for _, part := range p.Parts() {
-		batch.Queue("INSERT INTO photo_parts (photo_id, kind, part, data, checksum) VALUES ($1, $2, $3, $4, $5)",
-			photo.ID, int64(part.Kind), part.Number, part.Data, db.Checksum(part.Data))
+		batch.Queue("INSERT INTO photo_parts (photo_id, kind, part, data) VALUES ($1, $2, $3, $4)",
+			photo.ID, int64(part.Kind), part.Number, part.Data)
 	}
 	return photo, nil
 }

@@ -56,8 +56,8 @@ func insertPhoto(c *sqlite.Conn, p *db.NewPhoto) (photo animalstore.Photo, err e
 	}
 	photo.ID = c.LastInsertRowID()
 	for _, part := range p.Parts() {
-		err := execute(c, "insert image", "INSERT INTO photo_parts (photo_id, kind, part, data, checksum) VALUES (?, ?, ?, ?, ?)",
-			photo.ID, int64(part.Kind), part.Number, part.Data, db.Checksum(part.Data))
+		err := execute(c, "insert image", "INSERT INTO photo_parts (photo_id, kind, part, data) VALUES (?, ?, ?, ?)",
+			photo.ID, int64(part.Kind), part.Number, part.Data)
 		if err != nil {
 			return photo, err
 		}

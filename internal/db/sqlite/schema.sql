@@ -56,7 +56,6 @@ CREATE TABLE photo_parts (
   kind     INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 1), -- image, thumbnail
   part     INTEGER NOT NULL, -- of 256 KiB, from 0
   data     BLOB    NOT NULL,
-  checksum INTEGER NOT NULL, -- finds bytes that were damaged outside of SQLite
   PRIMARY KEY (photo_id, kind, part)
 ) STRICT;
 

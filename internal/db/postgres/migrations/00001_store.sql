@@ -43,7 +43,6 @@ CREATE TABLE photo_parts (
   kind     smallint NOT NULL CHECK (kind BETWEEN 0 AND 1), -- image, thumbnail
   part     bigint   NOT NULL, -- of 256 KiB, from 0
   data     bytea    NOT NULL,
-  checksum bigint   NOT NULL, -- finds bytes that were damaged outside of PostgreSQL
   PRIMARY KEY (photo_id, kind, part)
 );
 ALTER TABLE photo_parts ALTER COLUMN data SET STORAGE EXTERNAL; -- images are compressed already

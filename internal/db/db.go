@@ -105,21 +105,9 @@ type DB interface {
 // Rules that both engines share live in this package, next to each resource. An engine
 // adds only SQL and transactions.
 
-// A status, a state or an event type is stored as its index in the domain's list. SQL
-// text uses these names for the indexes it needs; a test compares them with the lists.
-const (
-	SQLPetCreated      = "0"
-	SQLCategoryUpdated = "5"
-
-	SQLWebhookActive   = "0"
-	SQLWebhookPaused   = "1"
-	SQLDeliveryPending = "0"
-
-	// Conditions.
-	SQLOpenOrder = "status <= 1"          // placed or approved
-	SQLPing      = "event_id = 0"         // a delivery without an event
-	SQLAdmin     = "permissions & 4 <> 0" // a key that can manage keys
-)
+// A status, a state or an event type is stored as its index in the domain's list. SQL text
+// contains the indexes it needs, such as 0 for active webhooks and pending deliveries. A
+// test holds the lists to them.
 
 // Row is a row that an engine has read. Its columns are those that the constants next to
 // each scan function name.

@@ -94,10 +94,6 @@ func OriginOf(ctx context.Context) Origin {
 // petResources are the resources that belong to a pet.
 var petResources = []string{"pet", "photo", "order"}
 
-// SQLOtherSubject are the events that aren't of pets themselves. Those are found by their
-// pet, so that adding a pet costs one entry in one index.
-const SQLOtherSubject = "type > 2"
-
 // EventFilter is an [EventQuery] in the form that engines apply.
 type EventFilter struct {
 	Types     []int64 // the stored values; nil: all

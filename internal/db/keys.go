@@ -115,9 +115,6 @@ func SuspendedNow(before, after *animalstore.Key) bool {
 	return after.Suspended() && !before.Suspended()
 }
 
-// SQLDeleteSessions deletes the sessions of a key.
-const SQLDeleteSessions = "DELETE FROM console_sessions WHERE secret IN (SELECT hash FROM key_secrets WHERE key_id = $1)"
-
 // CheckRotation returns an error if a key can't get another secret. check may be nil.
 func CheckRotation(key *animalstore.Key, check func(*animalstore.Key) error) error {
 	if check != nil {

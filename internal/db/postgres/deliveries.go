@@ -40,7 +40,7 @@ func (d *DB) PingWebhook(ctx context.Context, id int64, eventType animalstore.Ev
 			return err
 		}
 		delivery, err = db.ScanDelivery(tx.QueryRow(ctx, `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
-			VALUES ($1, 0, $2, $3, $4, `+db.SQLDeliveryPending+`, 0, '[]', $3, 0, $3) RETURNING `+db.DeliveryColumns, id, db.DeliveryTypeIndex(eventType), at.Milli(), db.PingData(eventType, at)))
+			VALUES ($1, 0, $2, $3, $4, 0, 0, '[]', $3, 0, $3) RETURNING `+db.DeliveryColumns, id, db.DeliveryTypeIndex(eventType), at.Milli(), db.PingData(eventType, at)))
 		return failed("insert ping", err)
 	})
 	return delivery, err
@@ -52,7 +52,7 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 		if _, err = lockOne(ctx, tx, "lock delivery", db.ScanDelivery, selectDelivery, id, webhookID); err != nil {
 			return err
 		}
-		delivery, err = db.ScanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, retries = retries + 1, due_at = $2 WHERE id = $1 RETURNING "+db.DeliveryColumns, id, at.Milli()))
+		delivery, err = db.ScanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = 0, tries = 0, retries = retries + 1, due_at = $2 WHERE id = $1 RETURNING "+db.DeliveryColumns, id, at.Milli()))
 		return failed("retry delivery", err)
 	})
 	return delivery, err
@@ -61,8 +61,8 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 // retryDeliveries leaves out those whose state has changed since they were selected. It
 // locks in the order of ids, so that two of these can't deadlock.
 const retryDeliveries = `WITH chosen AS (SELECT id FROM deliveries WHERE id = ANY ($2) AND ($3 < 0 OR state = $3) ORDER BY id FOR NO KEY UPDATE)
-	UPDATE deliveries d SET state = ` + db.SQLDeliveryPending + `, tries = 0, retries = d.retries + 1,
-		due_at = CASE d.state WHEN ` + db.SQLDeliveryPending + ` THEN least(d.due_at, $1) ELSE $1 END FROM chosen WHERE d.id = chosen.id`
+	UPDATE deliveries d SET state = 0, tries = 0, retries = d.retries + 1,
+		due_at = CASE d.state WHEN 0 THEN least(d.due_at, $1) ELSE $1 END FROM chosen WHERE d.id = chosen.id`
 
 // RetryDeliveries implements [db.DB].
 func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
@@ -86,7 +86,7 @@ func (d *DB) DropDeliveries(ctx context.Context, before animalstore.Time, max in
 
 const selectReceivers = `SELECT w.id, w.types, w.from_event, w.to_event, at.position, at.newest FROM (SELECT ` + newestEvent + ` AS newest,
 	coalesce((SELECT event_id FROM webhook_position WHERE id = 1), 0) AS position) AS at
-	JOIN webhooks w ON w.from_event < at.newest AND (w.state = ` + db.SQLWebhookActive + ` OR w.to_event > at.position)`
+	JOIN webhooks w ON w.from_event < at.newest AND (w.state = 0 OR w.to_event > at.position)`
 
 // receivers returns the webhooks that may get events after the position.
 func receivers(ctx context.Context, q querier) (all []db.Receiver, position, newest int64, err error) {
@@ -95,7 +95,7 @@ func receivers(ctx context.Context, q querier) (all []db.Receiver, position, new
 }
 
 const insertDeliveries = `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, leased_until, created_at)
-	SELECT $1, id, type, created_at, data, ` + db.SQLDeliveryPending + `, 0, '[]', $4, 0, $4 FROM events WHERE id > $2 AND id <= $3 AND type = ANY ($5) ORDER BY id`
+	SELECT $1, id, type, created_at, data, 0, 0, '[]', $4, 0, $4 FROM events WHERE id > $2 AND id <= $3 AND type = ANY ($5) ORDER BY id`
 
 // DispatchEvents implements [db.DB].
 func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (more bool, err error) {
@@ -164,7 +164,7 @@ func dispatchBacklog(ctx context.Context, tx pgx.Tx, webhookID int64) error {
 // skip rows that another session is claiming, finishing or retrying.
 const (
 	selectDue = `WITH due AS (SELECT id FROM deliveries
-			WHERE webhook_id = $1 AND state = ` + db.SQLDeliveryPending + ` AND due_at <= $2 AND leased_until <= $2 `
+			WHERE webhook_id = $1 AND state = 0 AND due_at <= $2 AND leased_until <= $2 `
 	claimSelected = ` ORDER BY due_at, id LIMIT $3 FOR UPDATE SKIP LOCKED),
 		claimed AS (UPDATE deliveries d SET leased_until = $4 FROM due WHERE d.id = due.id
 			RETURNING d.id, d.webhook_id, d.event_id, d.type, d.event_time, d.data, d.tries, d.retries, d.due_at)
@@ -172,7 +172,7 @@ const (
 			CASE WHEN w.old_secret_until > $2 THEN w.old_secret ELSE '' END
 		FROM claimed c JOIN webhooks w ON w.id = c.webhook_id ORDER BY c.due_at, c.id`
 	claimDue   = selectDue + claimSelected
-	claimPings = selectDue + "AND " + db.SQLPing + claimSelected
+	claimPings = selectDue + "AND event_id = 0 " + claimSelected
 )
 
 // claimFor claims deliveries of a webhook until db.MaxInFlight are claimed. It
@@ -199,19 +199,19 @@ func claimFor(ctx context.Context, tx pgx.Tx, webhookID int64, now, lease animal
 
 // webhooksWithDue finds the webhooks that have a delivery that is due.
 const webhooksWithDue = `SELECT id FROM webhooks WHERE
-	(state = ` + db.SQLWebhookActive + ` AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id
-			AND deliveries.state = ` + db.SQLDeliveryPending + ` AND due_at <= $1 AND leased_until <= $1)
-		OR state <> ` + db.SQLWebhookActive + ` AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id
-			AND deliveries.state = ` + db.SQLDeliveryPending + ` AND ` + db.SQLPing + ` AND due_at <= $1 AND leased_until <= $1))
+	(state = 0 AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id
+			AND deliveries.state = 0 AND due_at <= $1 AND leased_until <= $1)
+		OR state <> 0 AND EXISTS (SELECT FROM deliveries WHERE webhook_id = webhooks.id
+			AND deliveries.state = 0 AND event_id = 0 AND due_at <= $1 AND leased_until <= $1))
 	AND (SELECT count(*) FROM deliveries WHERE webhook_id = webhooks.id AND leased_until <> 0 AND leased_until > $1) < $2`
 
 // selectWork reads each next time from the first matching entry of an index.
-const selectWork = `SELECT coalesce(bool_or(at.position < at.newest AND w.from_event < at.newest AND (w.state = ` + db.SQLWebhookActive + ` OR w.to_event > at.position)), false),
+const selectWork = `SELECT coalesce(bool_or(at.position < at.newest AND w.from_event < at.newest AND (w.state = 0 OR w.to_event > at.position)), false),
 		EXISTS (` + webhooksWithDue + `),
 		coalesce(min(least(
-			CASE WHEN w.state = ` + db.SQLWebhookActive + `
-				THEN (SELECT min(due_at) FROM deliveries WHERE webhook_id = w.id AND state = ` + db.SQLDeliveryPending + ` AND due_at > $1)
-				ELSE (SELECT min(due_at) FROM deliveries WHERE webhook_id = w.id AND state = ` + db.SQLDeliveryPending + ` AND ` + db.SQLPing + ` AND due_at > $1) END,
+			CASE WHEN w.state = 0
+				THEN (SELECT min(due_at) FROM deliveries WHERE webhook_id = w.id AND state = 0 AND due_at > $1)
+				ELSE (SELECT min(due_at) FROM deliveries WHERE webhook_id = w.id AND state = 0 AND event_id = 0 AND due_at > $1) END,
 			(SELECT min(leased_until) FROM deliveries WHERE webhook_id = w.id AND leased_until <> 0 AND leased_until > $1))), 0),
 		clock_timestamp()
 	FROM webhooks w CROSS JOIN (SELECT ` + newestEvent + ` AS newest,

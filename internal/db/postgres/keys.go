@@ -141,7 +141,7 @@ func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error)
 // the permissions again.
 const lockAdmins = "SELECT " + keyColumns + ` FROM keys WHERE id = ANY (ARRAY(
 		SELECT $1 UNION SELECT other.id FROM keys one JOIN keys other ON other.environment = one.environment
-		WHERE one.id = $1 AND other.` + db.SQLAdmin + ` AND other.revoked_at = 0))
+		WHERE one.id = $1 AND other.permissions & 4 <> 0 AND other.revoked_at = 0))
 	ORDER BY id FOR NO KEY UPDATE`
 
 // UpdateKey implements [db.DB].
@@ -178,7 +178,7 @@ func storeKey(ctx context.Context, tx pgx.Tx, before, key *animalstore.Key, at a
 		suspended_at = $10, networks = $11 WHERE id = $1`, key.ID, key.Name, string(key.Plan), key.Limits.PerMinute, key.Limits.PerDay, int64(key.Permissions),
 		key.ExpiresAt.Milli(), key.RevokedAt.Milli(), key.UnbannedAt.Milli(), key.SuspendedAt.Milli(), string(key.Networks))
 	if db.SuspendedNow(before, key) {
-		batch.Queue(db.SQLDeleteSessions, key.ID)
+		batch.Queue("DELETE FROM console_sessions WHERE secret IN (SELECT hash FROM key_secrets WHERE key_id = $1)", key.ID)
 	}
 	if t, changed := db.KeyChange(*before, *key, at); changed {
 		queueEvent(ctx, &batch, t, key.ID, db.KeyEventData(*key, at))

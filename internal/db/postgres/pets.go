@@ -15,14 +15,14 @@ import (
 )
 
 // insertPet adds a pet, the entries of its name, its category if that doesn't exist, and
-// the events of both in one statement, so that all are stored or none. $4 is the pet's JSON
-// after the id.
+// the events of both, of the types 0 and 5, in one statement, so that all are stored or none.
+// $4 is the pet's JSON after the id.
 const insertPet = `WITH pet AS (INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id),
 	entry AS (` + insertEntries + ` SELECT entry, pet.id, shared FROM pet CROSS JOIN unnest($8::text[], $9::bigint[]) AS given (entry, shared)),
 	category AS (INSERT INTO categories (id, name) VALUES ($2, '') ON CONFLICT DO NOTHING RETURNING id),
 	event AS (` + insertEvents + `
-		SELECT ` + db.SQLPetCreated + `, id, id, $5::bigint, $6::bigint, $7, '{"id":' || id || $4 FROM pet UNION ALL
-		SELECT ` + db.SQLCategoryUpdated + `, id, 0, $5, $6, $7, '{"id":' || id || ',"name":""}' FROM category)
+		SELECT 0, id, id, $5::bigint, $6::bigint, $7, '{"id":' || id || $4 FROM pet UNION ALL
+		SELECT 5, id, 0, $5, $6, $7, '{"id":' || id || ',"name":""}' FROM category)
 	SELECT id FROM pet`
 
 // insertPets does the same for several pets. For one pet it would be a fifth slower.
@@ -35,8 +35,8 @@ const insertPets = `WITH pet AS MATERIALIZED (
 	category AS (INSERT INTO categories (id, name)
 		SELECT DISTINCT category_id, '' FROM pet ORDER BY category_id ON CONFLICT DO NOTHING RETURNING id),
 	event AS (` + insertEvents + `
-		SELECT ` + db.SQLPetCreated + `, id, id, created_at, key_id, request_id, '{"id":' || id || data FROM pet UNION ALL
-		(SELECT DISTINCT ON (category.id) ` + db.SQLCategoryUpdated + `, category.id, 0, created_at, key_id, request_id, '{"id":' || category.id || ',"name":""}'
+		SELECT 0, id, id, created_at, key_id, request_id, '{"id":' || id || data FROM pet UNION ALL
+		(SELECT DISTINCT ON (category.id) 5, category.id, 0, created_at, key_id, request_id, '{"id":' || category.id || ',"name":""}'
 			FROM category JOIN pet ON category_id = category.id ORDER BY category.id, place))
 	SELECT id FROM pet ORDER BY place`
 
@@ -180,7 +180,7 @@ func lockPet(ctx context.Context, tx pgx.Tx, id int64) (pet animalstore.Pet, ord
 	if pet, err = lockOne(ctx, tx, "lock pet", db.ScanPet, selectPet, id); err != nil {
 		return pet, false, err
 	}
-	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM orders WHERE pet_id = $1 AND "+db.SQLOpenOrder+")", id).Scan(&ordered)
+	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM orders WHERE pet_id = $1 AND status <= 1)", id).Scan(&ordered)
 	return pet, ordered, failed("select open order", err)
 }
 

@@ -30,7 +30,7 @@ func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret
 		}
 		webhook, err = db.ScanWebhook(tx.QueryRow(ctx, `INSERT INTO webhooks (url, types, description, state, disabled_reason, secret, old_secret, old_secret_until,
 			created_at, delivered_at, failed_at, failing_since, from_event, to_event)
-			VALUES ($1, $2, $3, `+db.SQLWebhookActive+`, '', $4, '', 0, $5, 0, 0, 0, `+newestEvent+`, 0) RETURNING `+db.WebhookColumns,
+			VALUES ($1, $2, $3, 0, '', $4, '', 0, $5, 0, 0, 0, `+newestEvent+`, 0) RETURNING `+db.WebhookColumns,
 			w.URL, string(w.Types), w.Description, secret, at.Milli()))
 		if err != nil {
 			return failed("insert webhook", err)
@@ -134,7 +134,7 @@ func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
 		return 0, err
 	}
 	err = d.writeStatement(ctx, "pause webhooks", func(ctx context.Context, c *pgx.Conn) error {
-		tag, err := c.Exec(ctx, "UPDATE webhooks SET state = "+db.SQLWebhookPaused+", to_event = "+newestEvent+" WHERE state = "+db.SQLWebhookActive)
+		tag, err := c.Exec(ctx, "UPDATE webhooks SET state = 1, to_event = "+newestEvent+" WHERE state = 0")
 		paused = int(tag.RowsAffected())
 		return err
 	})
@@ -149,8 +149,8 @@ func (d *DB) WebhookStats(ctx context.Context, now animalstore.Time) (stats db.W
 		return r, err
 	}
 	rows, err := list(ctx, d, "select statistics of webhooks", scan, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries
-		WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+`), 0), (SELECT count(*) FROM (SELECT 1 FROM deliveries
-		WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+` LIMIT $1) AS counted) FROM webhooks`, db.MaxCounted)
+		WHERE webhook_id = webhooks.id AND deliveries.state = 0), 0), (SELECT count(*) FROM (SELECT 1 FROM deliveries
+		WHERE webhook_id = webhooks.id AND deliveries.state = 0 LIMIT $1) AS counted) FROM webhooks`, db.MaxCounted)
 	for _, r := range rows {
 		stats.Add(r.state, r.oldestDue, r.pending, now)
 	}

@@ -43,7 +43,7 @@ func (d *DB) PingWebhook(ctx context.Context, id int64, eventType animalstore.Ev
 			return delivery, err
 		}
 		err = execute(c, "insert ping", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
-			VALUES (?1, 0, ?2, ?3, ?4, `+db.SQLDeliveryPending+`, 0, '[]', ?3, ?3)`, id, db.DeliveryTypeIndex(eventType), at.Milli(), db.PingData(eventType, at))
+			VALUES (?1, 0, ?2, ?3, ?4, 0, 0, '[]', ?3, ?3)`, id, db.DeliveryTypeIndex(eventType), at.Milli(), db.PingData(eventType, at))
 		if err != nil {
 			return delivery, err
 		}
@@ -57,7 +57,7 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 		if delivery, err := selectDelivery(c, webhookID, id); err != nil {
 			return delivery, err
 		}
-		if err := execute(c, "retry delivery", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+", tries = 0, retries = retries + 1, due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
+		if err := execute(c, "retry delivery", "UPDATE deliveries SET state = 0, tries = 0, retries = retries + 1, due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
 			return animalstore.Delivery{}, err
 		}
 		return selectDelivery(c, webhookID, id)
@@ -73,8 +73,8 @@ func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstor
 	}
 	retried, err = resultOf(ctx, d.writer.do, func(c *sqlite.Conn) (int, error) {
 		// The state can have changed since.
-		err := execute(c, "retry deliveries", "UPDATE deliveries SET state = "+db.SQLDeliveryPending+`, tries = 0, retries = retries + 1,
-			due_at = CASE state WHEN `+db.SQLDeliveryPending+` THEN min(due_at, ?1) ELSE ?1 END
+		err := execute(c, "retry deliveries", `UPDATE deliveries SET state = 0, tries = 0, retries = retries + 1,
+			due_at = CASE state WHEN 0 THEN min(due_at, ?1) ELSE ?1 END
 			WHERE id IN (SELECT value FROM json_each(?2)) AND (?3 < 0 OR state = ?3)`, at.Milli(), ids, q.StoredState())
 		return c.Changes(), err
 	})
@@ -125,7 +125,7 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 func insertDeliveries(c *sqlite.Conn, r *db.Receiver, first, last int64, at animalstore.Time) error {
 	from, to := r.EventRange(first, last)
 	return execute(c, "insert deliveries", `INSERT INTO deliveries (webhook_id, event_id, type, event_time, data, state, tries, attempts, due_at, created_at)
-		SELECT ?1, id, type, created_at, data, `+db.SQLDeliveryPending+`, 0, '[]', ?4, ?4 FROM events WHERE id > ?2 AND id <= ?3
+		SELECT ?1, id, type, created_at, data, 0, 0, '[]', ?4, ?4 FROM events WHERE id > ?2 AND id <= ?3
 			AND type IN (SELECT value FROM json_each(?5)) ORDER BY id`, r.ID, from, to, at.Milli(), r.Types)
 }
 

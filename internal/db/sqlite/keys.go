@@ -120,6 +120,8 @@ func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error)
 	return list(ctx, d, "select keys", db.ScanKey, selectKeys+"WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
 }
 
+const deleteSessions = "DELETE FROM console_sessions WHERE secret IN (SELECT hash FROM key_secrets WHERE key_id = ?)"
+
 // UpdateKey implements [db.DB].
 func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
 	by := db.OriginOf(ctx)
@@ -142,7 +144,7 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 			return key, err
 		}
 		if db.SuspendedNow(&before, &key) {
-			if err := execute(c, "delete sessions", db.SQLDeleteSessions, id); err != nil {
+			if err := execute(c, "delete sessions", deleteSessions, id); err != nil {
 				return key, err
 			}
 		}
@@ -154,7 +156,7 @@ func (d *DB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, chang
 }
 
 func otherAdminExists(c *sqlite.Conn, key animalstore.Key, at animalstore.Time) (bool, error) {
-	found, err := selectInt(c, "select other key", `SELECT EXISTS (SELECT 1 FROM keys WHERE id <> ? AND environment = ? AND `+db.SQLAdmin+`
+	found, err := selectInt(c, "select other key", `SELECT EXISTS (SELECT 1 FROM keys WHERE id <> ? AND environment = ? AND permissions & 4 <> 0
 		AND revoked_at = 0 AND suspended_at = 0 AND (expires_at = 0 OR expires_at > ?))`, key.ID, string(key.Environment), at.Milli())
 	return found != 0, err
 }

@@ -90,7 +90,7 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 
 // hasOpenOrder reads only the open order: orders_by_pet is sorted by status.
 func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
-	found, err := selectInt(c, "select open order", "SELECT 1 FROM orders WHERE pet_id = ? AND "+db.SQLOpenOrder, petID)
+	found, err := selectInt(c, "select open order", "SELECT 1 FROM orders WHERE pet_id = ? AND status <= 1", petID)
 	return found != 0, err
 }
 

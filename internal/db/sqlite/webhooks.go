@@ -31,7 +31,7 @@ func (d *DB) CreateWebhook(ctx context.Context, w animalstore.NewWebhook, secret
 			return webhook, err
 		}
 		err = execute(c, "insert webhook", `INSERT INTO webhooks (url, types, description, state, disabled_reason, secret, old_secret, old_secret_until,
-			created_at, delivered_at, failed_at, failing_since, from_event, to_event) VALUES (?, ?, ?, `+db.SQLWebhookActive+`, '', ?, '', 0, ?, 0, 0, 0, ?, 0)`,
+			created_at, delivered_at, failed_at, failing_since, from_event, to_event) VALUES (?, ?, ?, 0, '', ?, '', 0, ?, 0, 0, 0, ?, 0)`,
 			w.URL, string(w.Types), w.Description, secret, at.Milli(), newest)
 		if err != nil {
 			return webhook, err
@@ -136,7 +136,7 @@ func (d *DB) PauseWebhooks(ctx context.Context) (paused int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		err = execute(c, "pause webhooks", "UPDATE webhooks SET state = "+db.SQLWebhookPaused+", to_event = ? WHERE state = "+db.SQLWebhookActive, newest)
+		err = execute(c, "pause webhooks", "UPDATE webhooks SET state = 1, to_event = ? WHERE state = 0", newest)
 		return c.Changes(), err
 	})
 }
@@ -148,8 +148,8 @@ func (d *DB) WebhookStats(ctx context.Context, now animalstore.Time) (stats db.W
 		return selectEach(c, "select statistics of webhooks", func(r row) error {
 			stats.Add(r.ColumnInt64(0), r.ColumnInt64(1), r.ColumnInt64(2), now)
 			return nil
-		}, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+`), 0),
-			(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = `+db.SQLDeliveryPending+` LIMIT ?1)) FROM webhooks`, db.MaxCounted)
+		}, `SELECT state, coalesce((SELECT min(due_at) FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0), 0),
+			(SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE webhook_id = webhooks.id AND deliveries.state = 0 LIMIT ?1)) FROM webhooks`, db.MaxCounted)
 	})
 	return stats, err
 }

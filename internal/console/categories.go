@@ -89,7 +89,7 @@ func (v *visit) showCategory() error {
 		return err
 	}
 	p := categoryPage{Category: category, Name: category.Name, formState: formState{ETag: etag}}
-	if p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("category", category.ID)}); err != nil {
+	if p.history, err = v.readHistory("category", category.ID); err != nil {
 		return err
 	}
 	return v.renderCategory(p)

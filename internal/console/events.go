@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,14 +73,14 @@ func (v *visit) listEvents() error {
 	p := eventsPage{frame: v.frame("Events"), Types: v.eventChoices()}
 	p.Type, p.Subject, p.Requests = query.Get("type"), strings.TrimSpace(query.Get("subject")), v.may(admin)
 	var err error
-	if p.Pet, err = eventID(query, "pet"); err != nil {
+	if p.Pet, err = idFilter(query, "pet"); err != nil {
 		return err
 	}
-	before, err := eventID(query, "before")
+	before, err := idFilter(query, "before")
 	if err != nil {
 		return err
 	}
-	after, err := eventID(query, "after")
+	after, err := idFilter(query, "after")
 	if err != nil {
 		return err
 	}
@@ -113,18 +112,6 @@ func (v *visit) listEvents() error {
 	return v.render(http.StatusOK, "events", p)
 }
 
-// eventID reads an id from the URL; 0 if it has none.
-func eventID(query url.Values, name string) (int64, error) {
-	if query.Get(name) == "" {
-		return 0, nil
-	}
-	id, err := strconv.ParseInt(query.Get(name), 10, 64)
-	if err != nil || id < 1 {
-		return 0, badParameter(name, "the id of an event")
-	}
-	return id, nil
-}
-
 // sinceTime reads the time that a feed begins at, if there is one. A date is its midnight
 // in UTC.
 func sinceTime(text string) (animalstore.Time, error) {
@@ -136,13 +123,9 @@ func sinceTime(text string) (animalstore.Time, error) {
 		at, err = time.Parse(time.RFC3339, text)
 	}
 	if err != nil {
-		return animalstore.Time{}, badParameter("since", "a date such as 2026-11-17, or a time such as 2026-11-17T09:00:00Z")
+		return animalstore.Time{}, badField("", "since must be a date such as 2026-11-17, or a time such as 2026-11-17T09:00:00Z")
 	}
 	return animalstore.At(at), nil
-}
-
-func badParameter(name, want string) error {
-	return &client.Error{Status: http.StatusBadRequest, Err: animalstore.Errorf(animalstore.InvalidParameter, "%s must be %s", name, want)}
 }
 
 // pageAt is the address of a page with the same filters.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"animalstore"
-	"animalstore/client"
 )
 
 const (
@@ -40,12 +39,19 @@ type fieldChange struct {
 	Known                bool // Before is known
 }
 
-// readHistory reads the newest events that match, with one call.
-func (v *visit) readHistory(o client.EventsOptions) (h history, err error) {
-	h.Topic, o.Newest = o.Subject, true
-	if o.PetID != 0 {
-		h.Topic = animalstore.EventSubject("pet", o.PetID)
+// readHistory reads the newest events of a resource, with one call. Those of a pet include
+// its photos and orders.
+func (v *visit) readHistory(kind string, id int64) (h history, err error) {
+	if !v.may(eventsRead) {
+		return h, nil
 	}
+	h.Topic = animalstore.EventSubject(kind, id)
+	of := feed{Subject: h.Topic}
+	if kind == "pet" {
+		of = feed{Pet: id}
+	}
+	o := of.options()
+	o.Newest = true
 	events, next, err := v.api.ListEventPage(v.r.Context(), o, historyReads)
 	if err != nil {
 		return h, err
@@ -57,8 +63,7 @@ func (v *visit) readHistory(o client.EventsOptions) (h history, err error) {
 		h.Past = append(h.Past, pastEvent{row, title, others})
 	}
 	if next != 0 || shown < len(events) {
-		f := feed{Subject: o.Subject, Pet: o.PetID}
-		h.Older = f.pageAt("before", events[shown-1].ID)
+		h.Older = of.pageAt("before", events[shown-1].ID)
 	}
 	return h, nil
 }

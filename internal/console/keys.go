@@ -214,10 +214,8 @@ func (v *visit) readKey() (p keyPage, err error) {
 		return p, err
 	}
 	p = keyPage{This: key, State: key.State(v.c.Now()), Own: key.ID == v.key.ID, Form: formOf(key, etag), Rotate: newRotateForm()}
-	if v.may(eventsRead) {
-		if p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("key", key.ID)}); err != nil {
-			return p, err
-		}
+	if p.history, err = v.readHistory("key", key.ID); err != nil {
+		return p, err
 	}
 	p.Periods, p.Period = periods, v.findPeriod()
 	usage, err := v.api.GetKeyUsage(v.r.Context(), key.ID, p.Period.hours)

@@ -218,7 +218,7 @@ func (v *visit) showOrderWith(change func(*orderPage)) error {
 		return err
 	}
 	p := orderPage{Order: order, ETag: etag, Moves: v.movesOf(order), PetName: rows[0].PetName, Face: rows[0].Face}
-	if p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("order", order.ID)}); err != nil {
+	if p.history, err = v.readHistory("order", order.ID); err != nil {
 		return err
 	}
 	p.Gone = p.PetName == "" && v.may(petsRead)

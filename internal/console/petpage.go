@@ -40,10 +40,8 @@ func (v *visit) showPetWith(status int, id int64, sent gallery) error {
 	if p.Gallery, err = v.readGallery(pet, sent); err != nil {
 		return err
 	}
-	if v.may(eventsRead) {
-		if p.history, err = v.readHistory(client.EventsOptions{PetID: id}); err != nil {
-			return err
-		}
+	if p.history, err = v.readHistory("pet", id); err != nil {
+		return err
 	}
 	known, err := v.categoriesOf(pet, p.history)
 	if err != nil {

@@ -22,17 +22,14 @@ type petsPage struct {
 	Problem    formError // of the filters
 	PerPage    int
 	Number     int64 // the id that was looked for, which no pet has; 0 if none was
-	etag       func(animalstore.Pet) string
 }
-
-// Mark is the value of a pet's checkbox.
-func (p petsPage) Mark(pet animalstore.Pet) string { return markOf(pet.ID, p.etag(pet), pet.Name) }
 
 // petRow is a pet in a table.
 type petRow struct {
 	animalstore.Pet
 	Category string // its name
 	Face     face
+	Mark     string // the value of its checkbox
 }
 
 // listPets serves GET /console/pets. A number in the box that finds pets leads to the pet
@@ -56,7 +53,7 @@ func (v *visit) listPets() error {
 		return v.goTo("/console/pets?"+query.Encode(), "")
 	}
 	p := v.newPetsPage()
-	p.Tabs, p.etag, p.Number = statusTabs(v.r.URL, p.Status, "all", animalstore.PetStatuses), v.c.Server.PetETag, number
+	p.Tabs, p.Number = statusTabs(v.r.URL, p.Status, "all", animalstore.PetStatuses), number
 	if p.Categories, err = v.readCategories(); err != nil {
 		return err
 	}
@@ -123,7 +120,8 @@ func (v *visit) petRows(pets []animalstore.Pet, c *categories) ([]petRow, error)
 	}
 	rows := make([]petRow, len(pets))
 	for i, pet := range pets {
-		rows[i] = petRow{pet, c.Name(pet.CategoryID), newFace(pet.Name, photos[pet.ID])}
+		mark := markOf(pet.ID, v.c.Server.PetETag(pet), pet.Name)
+		rows[i] = petRow{pet, c.Name(pet.CategoryID), newFace(pet.Name, photos[pet.ID]), mark}
 	}
 	return rows, nil
 }

@@ -305,31 +305,18 @@ func (u *upload) respondJSON() error {
 	return nil
 }
 
-// Summary says how many files were added, and how many weren't.
+// Summary says how many of the files were added.
 func (g gallery) Summary() string {
-	refused := 0
+	files := g.Added
 	for _, f := range g.Refused {
 		if f.Name != "" {
-			refused++
+			files++
 		}
 	}
-	var parts []string
-	for _, c := range []struct {
-		n         int
-		one, many string
-	}{{g.Added, "One photo was added.", " photos were added."}, {refused, "One file wasn’t added.", " files weren’t added."}} {
-		switch c.n {
-		case 0:
-		case 1:
-			parts = append(parts, c.one)
-		default:
-			parts = append(parts, strconv.Itoa(c.n)+c.many)
-		}
-	}
-	if parts == nil {
+	if g.Added == 0 {
 		return "Nothing was added."
 	}
-	return strings.Join(parts, " ")
+	return fmt.Sprintf("%d of %d photos added.", g.Added, files)
 }
 
 // photoRefusals are what people need to know where the API's message is for programs.

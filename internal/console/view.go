@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -151,18 +150,10 @@ var functions = template.FuncMap{
 // number groups digits, so that large numbers are easy to read.
 func number(n int64) string {
 	digits := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, digits = "−", digits[1:]
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
 	}
-	var groups []string
-	for len(digits) > 3 {
-		groups = append(groups, digits[len(digits)-3:])
-		digits = digits[:len(digits)-3]
-	}
-	groups = append(groups, digits)
-	slices.Reverse(groups)
-	return sign + strings.Join(groups, ",")
+	return strings.Replace(digits, "-", "−", 1)
 }
 
 func size(bytes int64) string {
@@ -179,7 +170,12 @@ func size(bytes int64) string {
 
 // span is a length of time in its two largest units.
 func span(seconds int64) string {
-	var parts []string
+	parts := inUnits(seconds)
+	return strings.Join(parts[:min(2, len(parts))], " ")
+}
+
+// inUnits is a length of time in units, the largest first.
+func inUnits(seconds int64) (parts []string) {
 	for _, unit := range []struct {
 		seconds int64
 		name    string
@@ -194,9 +190,9 @@ func span(seconds int64) string {
 		}
 	}
 	if parts == nil {
-		return "0 seconds"
+		return []string{"0 seconds"}
 	}
-	return strings.Join(parts[:min(2, len(parts))], " ")
+	return parts
 }
 
 // withQuery is a path with parameters, given as names and values. Empty ones are left

@@ -160,8 +160,8 @@ func (v *visit) readWebhook() (p webhookPage, err error) {
 	p.Deliveries, err = readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
 		return v.api.ListDeliveries(v.r.Context(), webhook.ID, client.DeliveryQuery{State: p.State, PageSize: pageSize}, options...)
 	})
-	if err == nil && v.may(eventsRead) {
-		p.history, err = v.readHistory(client.EventsOptions{Subject: animalstore.EventSubject("webhook", webhook.ID)})
+	if err == nil {
+		p.history, err = v.readHistory("webhook", webhook.ID)
 	}
 	return p, err
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"html/template"
-	"strconv"
 	"strings"
 	"time"
 
@@ -79,16 +78,8 @@ func (c *Console) ago(t animalstore.Time) template.HTML {
 }
 
 func age(d time.Duration) string {
-	for _, unit := range []struct {
-		length time.Duration
-		name   string
-	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
-		switch n := int64(d / unit.length); {
-		case n == 1:
-			return "1 " + unit.name + " ago"
-		case n > 1:
-			return strconv.FormatInt(n, 10) + " " + unit.name + "s ago"
-		}
+	if d < time.Minute {
+		return "just now"
 	}
-	return "just now"
+	return inUnits(int64(d / time.Second))[0] + " ago"
 }

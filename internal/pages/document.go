@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -82,9 +81,7 @@ type schema struct {
 	Items       *schema
 	Properties  ordered[schema]
 	Required    []string
-	AllOf       []schema
 	AnyOf       []schema
-	OneOf       []schema
 	Examples    []json.RawMessage
 }
 
@@ -124,7 +121,7 @@ func component[T any](all map[string]T, ref string) T {
 }
 
 // resolve returns a schema without references. Fields next to a reference take
-// precedence over the referenced ones, and the parts of an allOf are merged.
+// precedence over the referenced ones.
 func (d *document) resolve(s schema) schema {
 	if s.Ref != "" {
 		base := d.resolve(component(d.Components.Schemas, s.Ref))
@@ -136,51 +133,25 @@ func (d *document) resolve(s schema) schema {
 		}
 		return base
 	}
-	for _, part := range s.AllOf {
-		part = d.resolve(part)
-		if s.Type == nil {
-			s.Type, s.Format = part.Type, part.Format
-		}
-		if s.Enum == nil {
-			s.Enum = part.Enum
-		}
-		if s.Description == "" {
-			s.Description = part.Description
-		}
-		if s.Items == nil {
-			s.Items = part.Items
-		}
-		s.Properties = slices.Concat(s.Properties, part.Properties)
-		s.Required = slices.Concat(s.Required, part.Required)
-		s.Examples = slices.Concat(s.Examples, part.Examples)
-	}
-	s.AllOf = nil
 	return s
 }
 
 // typeOf describes the type of a value, such as "array of integer".
 func (d *document) typeOf(s schema) string {
 	s = d.resolve(s)
-	for _, choices := range [][]schema{s.AnyOf, s.OneOf} {
-		var names []string
-		for _, c := range choices {
-			names = append(names, d.typeOf(c))
-		}
-		if names != nil {
-			return strings.Join(names, " or ")
-		}
+	var names []string
+	for _, choice := range s.AnyOf {
+		names = append(names, d.typeOf(choice))
 	}
-	name := ""
 	switch t := s.Type.(type) {
 	case string:
-		name = t
+		names = append(names, t)
 	case []any:
-		var names []string
 		for _, one := range t {
 			names = append(names, fmt.Sprint(one))
 		}
-		name = strings.Join(names, " or ")
 	}
+	name := strings.Join(names, " or ")
 	if s.Items != nil {
 		name = strings.Replace(name, "array", "array of "+d.typeOf(*s.Items), 1)
 	}

@@ -53,28 +53,30 @@ func (b *bodyView) Line() string { return strings.Join(strings.Fields(b.Example)
 // examples. The page's script replaces the examples with the reader's input, so it
 // depends on their format.
 func (o operationView) snippets() []snippet {
-	address := o.Address
-	if o.Body != nil && o.Body.File != "" || o.receivesFile() {
-		return fileSnippets(o)
+	curl, js := "", ""
+	switch {
+	case o.receivesFile():
+		curl = curlSnippet(o.Method, o.Address, "") + " \\\n  -o photo.jpg"
+		js = "import { writeFile } from \"node:fs/promises\";\n\n" + strings.Replace(jsSnippet(o, ""),
+			"console.log(response.status);", "await writeFile(\"photo.jpg\", await response.bytes());", 1)
+	case o.Body != nil && o.Body.File != "":
+		curl = curlSnippet(o.Method, o.Address, "") + fmt.Sprintf(" \\\n  -H \"Content-Type: %s\" \\\n  -T photo.jpg", o.Body.File)
+		js = "import { readFile } from \"node:fs/promises\";\n\n" + strings.Replace(jsSnippet(o, ""),
+			"  },\n", fmt.Sprintf("    \"Content-Type\": %q,\n  },\n  body: await readFile(\"photo.jpg\"),\n", o.Body.File), 1)
+	default:
+		body := ""
+		if o.Body != nil {
+			body = o.Body.Line()
+		}
+		curl, js = curlSnippet(o.Method, o.Address, body), jsSnippet(o, body)
 	}
-	body := ""
-	if o.Body != nil {
-		body = o.Body.Line()
+	return []snippet{
+		{"curl", "curl", curl},
+		{"go", "Go", goSnippet(o.ID)},
+		{"ts", "TypeScript", typescriptSnippet(o.ID)},
+		{"python", "Python", pythonSnippet(o.ID)},
+		{"js", "JavaScript", js},
 	}
-	return withExamples(o.ID,
-		snippet{"curl", "curl", curlSnippet(o.Method, address, body)},
-		snippet{"js", "JavaScript", jsSnippet(o.Method, address, body, o.hasContent())},
-	)
-}
-
-// withExamples puts the examples with our clients after the first snippet.
-func withExamples(operation string, first snippet, others ...snippet) []snippet {
-	return append([]snippet{
-		first,
-		{"go", "Go", goSnippet(operation)},
-		{"ts", "TypeScript", typescriptSnippet(operation)},
-		{"python", "Python", pythonSnippet(operation)},
-	}, others...)
 }
 
 // receivesFile reports whether a successful response is a file.
@@ -85,33 +87,6 @@ func (o operationView) receivesFile() bool {
 		}
 	}
 	return false
-}
-
-// Parts of snippets that send or receive a file, instead of JSON.
-var (
-	sendFile = map[string]string{
-		"curl": " \\\n  -H \"Content-Type: %s\" \\\n  -T photo.jpg",
-		"js":   "  body: await readFile(\"photo.jpg\"),\n",
-	}
-	saveFile = map[string]string{
-		"curl": " \\\n  -o photo.jpg",
-		"js":   "await writeFile(\"photo.jpg\", await response.bytes());",
-	}
-)
-
-// fileSnippets are the snippets of an operation that sends or receives a file.
-func fileSnippets(o operationView) []snippet {
-	curl := curlSnippet(o.Method, o.Address, "")
-	js := jsSnippet(o.Method, o.Address, "", o.hasContent())
-	if o.receivesFile() {
-		curl += saveFile["curl"]
-		js = "import { writeFile } from \"node:fs/promises\";\n\n" + strings.Replace(js, "console.log(response.status);", saveFile["js"], 1)
-	} else {
-		header := fmt.Sprintf("\"Content-Type\": %q,\n", o.Body.File)
-		curl += fmt.Sprintf(sendFile["curl"], o.Body.File)
-		js = "import { readFile } from \"node:fs/promises\";\n\n" + strings.Replace(js, "  },\n", "    "+header+"  },\n"+sendFile["js"], 1)
-	}
-	return withExamples(o.ID, snippet{"curl", "curl", curl}, snippet{"js", "JavaScript", js})
 }
 
 // hasContent reports whether a successful response has a body.
@@ -171,11 +146,11 @@ func typescriptSnippet(operation string) string {
 	return imports + client + strings.ReplaceAll("\n"+code, "\n  ", "\n")
 }
 
-func jsSnippet(method, address, body string, hasContent bool) string {
+func jsSnippet(o operationView, body string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "const response = await fetch(%q, {\n", address)
-	if method != "GET" {
-		fmt.Fprintf(&b, "  method: %q,\n", method)
+	fmt.Fprintf(&b, "const response = await fetch(%q, {\n", o.Address)
+	if o.Method != "GET" {
+		fmt.Fprintf(&b, "  method: %q,\n", o.Method)
 	}
 	b.WriteString("  headers: {\n    Authorization: `Bearer ${process.env.ANIMALSTORE_API_KEY}`,\n")
 	if body != "" {
@@ -186,7 +161,7 @@ func jsSnippet(method, address, body string, hasContent bool) string {
 		fmt.Fprintf(&b, "  body: JSON.stringify(%s),\n", body)
 	}
 	b.WriteString("});\nif (!response.ok) throw new Error((await response.json()).message);\n")
-	if hasContent {
+	if o.hasContent() {
 		b.WriteString("console.log(await response.json());")
 	} else {
 		b.WriteString("console.log(response.status);")

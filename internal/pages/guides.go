@@ -37,20 +37,19 @@ var markdown = goldmark.New(
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(blockRenderer{}, 1))),
 )
 
-// listGuides returns the pages of all guides and of their index.
-func (p *Pages) listGuides() map[string]func() *content {
-	index := sync.OnceValue(func() *content { return newContent(typeHTML, p.renderIndex("Guides")) })
-	guides := map[string]func() *content{guidesPath: index, guidesPath + "/": index}
+// addGuides adds the pages of all guides and of their index.
+func (p *Pages) addGuides() {
+	index := fixed{readPolicy, sync.OnceValue(func() *content { return newContent(typeHTML, p.renderIndex("Guides")) })}
+	p.fixed[guidesPath], p.fixed[guidesPath+"/"] = index, index
 	err := fs.WalkDir(p.Guides, ".", func(file string, _ fs.DirEntry, err error) error {
 		if name, ok := strings.CutSuffix(file, ".md"); ok {
-			guides[guidePath(name)] = sync.OnceValue(func() *content { return p.renderGuide(name) })
+			p.fixed[guidePath(name)] = fixed{readPolicy, sync.OnceValue(func() *content { return p.renderGuide(name) })}
 		}
 		return err
 	})
 	if err != nil {
 		panic(err) // the files are embedded
 	}
-	return guides
 }
 
 func guidePath(name string) string { return guidesPath + "/" + name }
@@ -231,7 +230,7 @@ func (p *Pages) relink(link *ast.Link, from string) {
 		return
 	}
 	target := guidePath(strings.TrimSuffix(path.Join(path.Dir(from), to.Path), ".md"))
-	if p.guides[target] == nil {
+	if p.fixed[target].render == nil {
 		unwrap(link)
 		return
 	}

@@ -46,13 +46,17 @@ type Config struct {
 // Pages are the pages of one server.
 type Pages struct {
 	Config
-	assets    *Assets
-	reference func() *content            // the page about the API
-	guides    map[string]func() *content // by path
-	documents map[string]func() *content // OpenAPI, by path
-	missing   func() []byte              // the page for a path that doesn't exist
-	document  func() *document           // of the API
-	library   func() library
+	assets   *Assets
+	fixed    map[string]fixed // by path
+	missing  func() []byte    // the page for a path that doesn't exist
+	document func() *document // of the API
+	library  func() library
+}
+
+// fixed is a response that doesn't depend on the request.
+type fixed struct {
+	policy string // "" for none
+	render func() *content
 }
 
 // New returns the pages of a deployment. Each is rendered when it's first requested.
@@ -60,23 +64,22 @@ func New(c Config) *Pages {
 	p := &Pages{Config: c, assets: loadAssets()}
 	p.document = sync.OnceValue(p.readDocument)
 	p.library = sync.OnceValue(p.newLibrary)
-	p.reference = sync.OnceValue(p.renderReference)
-	p.guides = p.listGuides()
-	p.documents = map[string]func() *content{
-		"/openapi.json": sync.OnceValue(func() *content { return newContent("application/json", c.OpenAPI) }),
-		"/openapi.yaml": sync.OnceValue(func() *content { return newContent("application/yaml", c.OpenAPIYAML) }),
+	reference := fixed{tryPolicy, sync.OnceValue(p.renderReference)}
+	p.fixed = map[string]fixed{
+		"/docs":         reference,
+		"/docs/":        reference,
+		"/favicon.ico":  {"", func() *content { return p.assets.byName["favicon.ico"] }},
+		"/openapi.json": {"", sync.OnceValue(func() *content { return newContent("application/json", c.OpenAPI) })},
+		"/openapi.yaml": {"", sync.OnceValue(func() *content { return newContent("application/yaml", c.OpenAPIYAML) })},
 	}
+	p.addGuides()
 	p.missing = sync.OnceValue(func() []byte { return p.renderIndex("Page not found") })
 	return p
 }
 
 // Has reports whether there is a page, a document or an asset at a path.
 func (p *Pages) Has(path string) bool {
-	switch path {
-	case "/", "/docs", "/docs/", searchPath, "/favicon.ico":
-		return true
-	}
-	return p.guides[path] != nil || p.documents[path] != nil || p.assets.find(path) != nil
+	return path == "/" || path == searchPath || p.fixed[path].render != nil || p.assets.find(path) != nil
 }
 
 // Serve responds to a GET or HEAD request for a path that p has. https says whether
@@ -84,23 +87,18 @@ func (p *Pages) Has(path string) bool {
 func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, https bool) {
 	h := w.Header()
 	setHeaders(h)
-	switch path := r.URL.Path; {
-	case path == "/":
+	switch page := p.fixed[r.URL.Path]; {
+	case page.render != nil:
+		if page.policy != "" {
+			h.Set("Content-Security-Policy", page.policy)
+		}
+		page.render().serve(w, r)
+	case r.URL.Path == "/":
 		h.Set("Content-Security-Policy", readPolicy)
 		serveRendered(w, r, p.render("landing.html", landing{p.page("Animal Store"), address(r, https), p.keyPrefix()}))
-	case path == "/docs" || path == "/docs/":
-		h.Set("Content-Security-Policy", tryPolicy)
-		p.reference().serve(w, r)
-	case path == searchPath:
+	case r.URL.Path == searchPath:
 		h.Set("Content-Security-Policy", readPolicy)
 		p.serveSearch(w, r)
-	case path == "/favicon.ico":
-		p.assets.byName["favicon.ico"].serve(w, r)
-	case p.documents[path] != nil:
-		p.documents[path]().serve(w, r)
-	case p.guides[path] != nil:
-		h.Set("Content-Security-Policy", readPolicy)
-		p.guides[path]().serve(w, r)
 	default:
 		p.assets.ServeHTTP(w, r)
 	}

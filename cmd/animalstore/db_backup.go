@@ -59,27 +59,32 @@ func copyCommand(cmd *cobra.Command, run func(ctx context.Context, file, databas
 	return cmd
 }
 
-// backUpStore copies the database into a new file, and prints the result.
+// backUpStore copies the database into a new file or a bucket, and prints the result.
 func backUpStore(ctx context.Context, file, database string, p *terminal.Printer) error {
 	if postgres.Is(database) {
 		return postgresTools("Back up a store in PostgreSQL with its own tools:",
 			"pg_dump --format=custom --file="+shellQuote(dumpFile(file))+" --dbname="+shellQuote(postgres.ForTools(database)))
 	}
-	if s3.Is(file) {
-		return backUpToBucket(ctx, file, database, p)
-	}
 	store := fileOf(database)
 	began, line := time.Now(), terminal.NewLine(p.Notes)
-	copied, err := transfer.Backup(ctx, sqlite.Files{}, store, file, &copyProgress{line: line})
+	var copied copyResult
+	var err error
+	if s3.Is(file) {
+		copied, err = backUpToBucket(ctx, store, file, began, line, p)
+	} else {
+		var c transfer.Copied
+		c, err = transfer.Backup(ctx, sqlite.Files{}, store, file, &copyProgress{line: line})
+		copied = copyResult{File: file, Bytes: c.Size, Checks: c.Checks}
+	}
 	line.Show("")
-	if err != nil {
+	switch {
+	case err != nil:
 		return copyError(ctx, err, "No backup was made, and the store is unchanged.")
+	case p.JSON:
+		return p.PrintJSON(copied)
 	}
-	if p.JSON {
-		return p.PrintJSON(copyResult{File: file, Bytes: copied.Size, Checks: copied.Checks})
-	}
-	p.Note("Backed up %s to %s in %.1f s: %s, one instant, %s passed.", store, file, time.Since(began).Seconds(),
-		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
+	p.Note("Backed up %s to %s in %.1f s: %s, one instant, %s passed.", store, copied.File, time.Since(began).Seconds(),
+		megabytes(copied.Bytes), terminal.Count(int64(copied.Checks), "check", "checks"))
 	return nil
 }
 
@@ -149,15 +154,21 @@ func copyError(ctx context.Context, err error, result string) error {
 
 // copyProgress shows how a copy grows, and then which check is running.
 type copyProgress struct {
-	line *terminal.Line
-	bar  *terminal.Progress
+	line   *terminal.Line
+	copied func(bytes int64)
 }
 
 func (p *copyProgress) Copied(bytes, total int64) {
-	if p.bar == nil {
-		p.bar = p.line.Progress(total>>10, "KiB")
+	if p.copied == nil {
+		p.copied = showBytes(p.line, total)
 	}
-	p.bar.Add(int(bytes>>10 - p.bar.Done()))
+	p.copied(bytes)
+}
+
+// showBytes returns a function that shows how many of the bytes are copied.
+func showBytes(line *terminal.Line, total int64) func(copied int64) {
+	bar := line.Progress(total>>10, "KiB")
+	return func(copied int64) { bar.Add(int(copied>>10 - bar.Done())) }
 }
 
 func (p *copyProgress) Checking(rule string)     { p.line.Show("checking the copy: " + rule) }
@@ -207,9 +218,8 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 		return err
 	}}
 	if backup.bucket != nil {
-		bar := line.Progress(backup.Size>>10, "KiB")
 		restoration.From = &transfer.Download{Place: backup.bucket, File: backup.File,
-			Progress: func(received int64) { bar.Add(int(received>>10 - bar.Done())) },
+			Progress: showBytes(line, backup.Size),
 			Restarted: func() {
 				fmt.Fprintln(line.Above(p.Notes), "The download began again: the service can't continue one, or the file was replaced.")
 			}}

@@ -101,41 +101,34 @@ func credentialsFile() (string, error) {
 	return file, nil
 }
 
-// backUpToBucket makes a backup and uploads it, and prints the result.
-func backUpToBucket(ctx context.Context, address, database string, p *terminal.Printer) error {
+// openBackupsBucket returns the bucket at an address that isn't the one of a single backup.
+func openBackupsBucket(address string) (*s3.Bucket, error) {
 	bucket, name, err := openBucket(address)
+	if err == nil && name != "" {
+		err = errors.New("give the place of backups, not the address of one")
+	}
+	return bucket, err
+}
+
+// backUpToBucket makes a backup and uploads it.
+func backUpToBucket(ctx context.Context, store, address string, began time.Time, line *terminal.Line, p *terminal.Printer) (copyResult, error) {
+	bucket, err := openBackupsBucket(address)
 	if err != nil {
-		return cli.Usagef("%w", err)
+		return copyResult{}, cli.Usagef("%w", err)
 	}
-	if name != "" {
-		return cli.Usagef("%s names a backup: give its place, because each backup gets a new name", address)
-	}
-	store := fileOf(database)
-	began, line := time.Now(), terminal.NewLine(p.Notes)
-	const unchanged = "No backup was made, and the store is unchanged."
 	// The copy may take minutes: first find out whether the bucket can be used.
 	id, err := beginBackup(ctx, bucket, store, began, p)
 	if err != nil {
-		return copyError(ctx, err, unchanged)
+		return copyResult{}, err
 	}
 	staged, err := transfer.Stage(ctx, sqlite.Files{}, store, "command", id, began, &copyProgress{line: line})
 	line.Show("")
 	if err != nil {
-		return copyError(ctx, err, unchanged)
+		return copyResult{}, err
 	}
 	defer staged.Remove()
-	bar := line.Progress(staged.Size>>10, "KiB")
-	err = transfer.Upload(ctx, bucket, staged.Snapshot, staged.Path, func(sent int64) { bar.Add(int(sent>>10 - bar.Done())) })
-	line.Show("")
-	if err != nil {
-		return copyError(ctx, err, unchanged)
-	}
-	if p.JSON {
-		return p.PrintJSON(copyResult{File: bucket.Of(staged.Name), Bytes: staged.Size, Checks: staged.Checks})
-	}
-	p.Note("Backed up %s to %s in %.1f s: %s, one instant, %s passed.", store, bucket.Of(staged.Name), time.Since(began).Seconds(),
-		megabytes(staged.Size), terminal.Count(int64(staged.Checks), "check", "checks"))
-	return nil
+	err = transfer.Upload(ctx, bucket, staged.Snapshot, staged.Path, showBytes(line, staged.Size))
+	return copyResult{File: bucket.Of(staged.Name), Bytes: staged.Size, Checks: staged.Checks}, err
 }
 
 // beginBackup stores that a backup begins, and returns the id of the store. It may be new.
@@ -344,10 +337,7 @@ func parseBackupTo(address, database string) (transfer.Remote, error) {
 	if postgres.Is(database) {
 		return nil, errors.New("--backup-to is for SQLite: back up PostgreSQL with its own tools, see \"animalstore db backup --help\"")
 	}
-	bucket, name, err := openBucket(address)
-	if err == nil && name != "" {
-		err = errors.New("give the place of backups, not the address of one")
-	}
+	bucket, err := openBackupsBucket(address)
 	if err != nil {
 		return nil, fmt.Errorf("--backup-to: %w", err)
 	}

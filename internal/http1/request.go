@@ -60,9 +60,7 @@ func parseTarget(target string) (*url.URL, bool) {
 // parseFields parses the header fields and reports whether they belong to a simple request.
 // They don't if one of them changes how the request must be read or answered.
 func parseFields(r *http.Request, fields string) bool {
-	n := strings.Count(fields, "\n")
-	values := make([]string, 0, n) // one allocation for all of them
-	r.Header = make(http.Header, n)
+	r.Header = make(http.Header, strings.Count(fields, "\n"))
 	for fields != "" {
 		var line string
 		line, fields, _ = strings.Cut(fields, "\r\n")
@@ -74,13 +72,8 @@ func parseFields(r *http.Request, fields string) bool {
 		if !readField(r, name, value) {
 			return false
 		}
-		switch {
-		case name == "Host": // net/http leaves it out of the header
-		case r.Header[name] != nil:
+		if name != "Host" { // net/http leaves it out of the header
 			r.Header[name] = append(r.Header[name], value)
-		default:
-			values = append(values, value)
-			r.Header[name] = values[len(values)-1 : len(values) : len(values)]
 		}
 	}
 	return r.Host != ""

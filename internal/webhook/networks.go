@@ -136,7 +136,7 @@ func (n *Networks) Check(ctx context.Context, text string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
-	addrs, err := n.lookUp(ctx, u.Hostname())
+	addrs, err := n.resolve(ctx, u.Hostname())
 	if err != nil || len(addrs) == 0 {
 		return animalstore.Errorf(animalstore.ValidationFailed, "url must have a host name that resolves to an address")
 	}
@@ -151,13 +151,6 @@ func (n *Networks) Check(ctx context.Context, text string) error {
 
 func refused(err error) error {
 	return animalstore.Errorf(animalstore.ValidationFailed, "url must lead to an allowed address: %v", err)
-}
-
-func (n *Networks) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{addr}, nil
-	}
-	return n.resolve(ctx, host)
 }
 
 // checkLiteral checks a host that is an address. The dialler would not see that an

@@ -168,8 +168,8 @@ func TestNames(t *testing.T) {
 		{named, "http://till.example/", "10.1.2.3 8.8.8.8", false},
 		{named, "http://till.example/", "10.2.0.1", false},
 		{named, "http://8.8.8.8/", "", false},
-		{named, "http://[::ffff:10.1.2.3]/", "", true},
-		{named, "http://[fd00::7]/", "", true},
+		{named, "http://[::ffff:10.1.2.3]/", "::ffff:10.1.2.3", true}, // an address resolves to itself
+		{named, "http://[fd00::7]/", "fd00::7", true},
 		{named, "http://[fd00::8]/", "", false},
 	} {
 		n := NewNetworks(test.networks)

@@ -33,12 +33,9 @@ const (
 
 // Sender makes attempts to deliver.
 type Sender struct {
-	networks  *Networks
+	SenderConfig
 	transport *http.Transport
-	tls       *tls.Config
-	userAgent string
 	now       func() time.Time // a worker sets its own clock
-	timeout   time.Duration
 }
 
 // SenderConfig configures a [Sender].
@@ -51,15 +48,14 @@ type SenderConfig struct {
 
 // NewSender returns a sender.
 func NewSender(c SenderConfig) *Sender {
-	s := &Sender{networks: c.Networks, userAgent: c.UserAgent, now: time.Now, timeout: c.Timeout}
-	if s.timeout == 0 {
-		s.timeout = db.AttemptTimeout
+	s := &Sender{SenderConfig: c, now: time.Now}
+	if s.Timeout == 0 {
+		s.Timeout = db.AttemptTimeout
 	}
-	s.tls = &tls.Config{}
-	if c.TLS != nil {
-		s.tls = c.TLS.Clone()
+	if s.TLS = c.TLS.Clone(); s.TLS == nil {
+		s.TLS = &tls.Config{}
 	}
-	s.tls.NextProtos = []string{"http/1.1"} // a receiver with only HTTP/2 then refuses the handshake
+	s.TLS.NextProtos = []string{"http/1.1"} // a receiver with only HTTP/2 then refuses the handshake
 	s.transport = &http.Transport{
 		Proxy:                  nil, // one from the environment could reach internal networks
 		DialContext:            s.dial,
@@ -102,7 +98,7 @@ func (s *Sender) dialTLS(ctx context.Context, network, address string) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	config := s.tls.Clone()
+	config := s.TLS.Clone()
 	if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
 		conn.Close()
 		return nil, err
@@ -126,7 +122,7 @@ func (s *Sender) connect(ctx context.Context, network, address, scheme string) (
 		if err != nil {
 			return errNotAllowed
 		}
-		return s.networks.allow(to.Addr(), scheme)
+		return s.Networks.allow(to.Addr(), scheme)
 	}}
 	return dialer.DialContext(ctx, network, address)
 }
@@ -137,7 +133,7 @@ func (s *Sender) Attempt(ctx context.Context, d *db.ClaimedDelivery) db.Delivery
 	status, retryAfter, err := s.post(ctx, d, started)
 	a := animalstore.Attempt{Time: animalstore.At(started), DurationMs: max(0, s.now().Sub(started).Milliseconds())}
 	if err != nil {
-		a.Error = describe(err, s.timeout)
+		a.Error = describe(err, s.Timeout)
 	} else {
 		a.Status = &status
 	}
@@ -154,12 +150,12 @@ func (s *Sender) post(ctx context.Context, d *db.ClaimedDelivery, at time.Time) 
 	if err := animalstore.ValidateWebhookURL(d.URL); err != nil {
 		return 0, 0, err
 	}
-	if err := s.networks.checkLiteral(u); err != nil {
+	if err := s.Networks.checkLiteral(u); err != nil {
 		return 0, 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	r, err := newRequest(withAttempt(ctx), d, at, s.userAgent)
+	r, err := newRequest(withAttempt(ctx), d, at, s.UserAgent)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -95,8 +95,9 @@ type Console struct {
 	mux     *http.ServeMux
 	origin  *http.CrossOriginProtection
 	imports *importSlots
-	parsed  sync.Once
-	pages   map[string]*template.Template // see templates
+	// templates returns the pages by name. It parses them once, when the first is shown: a
+	// server starts without waiting for that.
+	templates func() map[string]*template.Template
 }
 
 // New returns the console of a server.
@@ -106,6 +107,7 @@ func New(c Config) *Console {
 		Config: c, assets: loadAssets(), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(),
 		imports: &importSlots{keys: map[int64]bool{}},
 	}
+	console.templates = sync.OnceValue(console.parseTemplates)
 	console.addRoutes()
 	return console
 }

@@ -24,9 +24,9 @@ const (
 
 // face is what a list shows next to a pet's name: its oldest photo, or a placeholder.
 type face struct {
-	Thumbnail string // the path; "" if it has no photo
-	Initial   string
-	Tone      int
+	Thumbnail string `json:"thumbnail,omitempty"` // the path; "" if it has no photo
+	Initial   string `json:"initial,omitempty"`
+	Tone      int    `json:"tone"`
 }
 
 func newFace(name string, photo animalstore.Photo) face {

@@ -37,13 +37,9 @@ func findText(r *http.Request) (string, error) {
 
 // match is a pet that is suggested.
 type match struct {
-	ID        int64                 `json:"id"`
-	Name      string                `json:"name"`
-	Status    animalstore.PetStatus `json:"status"`
-	Category  string                `json:"category"`
-	Thumbnail string                `json:"thumbnail,omitempty"`
-	Initial   string                `json:"initial,omitempty"`
-	Tone      int                   `json:"tone"`
+	animalstore.Pet
+	Category string `json:"category"`
+	face
 }
 
 // suggestPets serves GET /console/find: the first pets that match, as JSON for the script
@@ -97,7 +93,7 @@ func (v *visit) writeMatches(pets []animalstore.Pet) error {
 			return err
 		}
 		for _, r := range rows {
-			matches = append(matches, match{r.ID, r.Name, r.Status, r.Category, r.Face.Thumbnail, r.Face.Initial, r.Face.Tone})
+			matches = append(matches, match{r.Pet, r.Category, r.Face})
 		}
 	}
 	v.writeJSON(matches)

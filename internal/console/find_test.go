@@ -92,9 +92,9 @@ func TestSuggestions(t *testing.T) {
 	}{
 		{"nobody", `[]`, 1},
 		{"", `[]`, 0},
-		{"7 ", `[{"id":7,"name":"Rex \u003c06\u003e","status":"available","category":"Dogs","initial":"R","tone":0},{"id":14,"name":"7","status":"available","category":"Dogs","initial":"7","tone":6},{"id":13,"name":"7 of 9","status":"available","category":"Dogs","initial":"7","tone":0}]`, 4},
-		{"#14", `[{"id":14,"name":"7","status":"available","category":"Dogs","initial":"7","tone":6}]`, 4},
-		{"15", `[{"id":15,"name":"15","status":"available","category":"Dogs","thumbnail":"/console/photos/1/thumbnail?at=1794744000000","tone":0}]`, 4},
+		{"7 ", `[{"id":7,"name":"Rex \u003c06\u003e","categoryId":1,"status":"available","category":"Dogs","initial":"R","tone":0},{"id":14,"name":"7","categoryId":1,"status":"available","category":"Dogs","initial":"7","tone":6},{"id":13,"name":"7 of 9","categoryId":1,"status":"available","category":"Dogs","initial":"7","tone":0}]`, 4},
+		{"#14", `[{"id":14,"name":"7","categoryId":1,"status":"available","category":"Dogs","initial":"7","tone":6}]`, 4},
+		{"15", `[{"id":15,"name":"15","categoryId":1,"status":"available","category":"Dogs","thumbnail":"/console/photos/1/thumbnail?at=1794744000000","tone":0}]`, 4},
 		{"-1", `[]`, 1},
 		{"99", `[]`, 2},
 	} {

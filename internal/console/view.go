@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -92,24 +93,19 @@ func (v *visit) frame(title string) frame {
 	return f
 }
 
-// templates returns the pages by name, each with the layout. They are parsed when the
-// first page is shown, because only serve needs them and every command would wait.
-func (c *Console) templates() map[string]*template.Template {
-	c.parsed.Do(func() {
-		layout := template.Must(template.New("layout").Funcs(functions).Funcs(template.FuncMap{"when": c.when, "ago": c.ago}).ParseFS(web, "web/layout.html"))
-		files, err := web.ReadDir("web")
-		if err != nil {
-			panic(err) // it is embedded
-		}
-		c.pages = map[string]*template.Template{}
-		for _, file := range files {
-			name, isTemplate := strings.CutSuffix(file.Name(), ".html")
-			if isTemplate && name != "layout" {
-				c.pages[name] = template.Must(template.Must(layout.Clone()).ParseFS(web, path.Join("web", file.Name())))
-			}
-		}
-	})
-	return c.pages
+// parseTemplates returns the pages by name, each with the layout.
+func (c *Console) parseTemplates() map[string]*template.Template {
+	layout := template.New("layout").Funcs(functions).Funcs(template.FuncMap{"when": c.when, "ago": c.ago})
+	template.Must(layout.ParseFS(web, "web/layout.html"))
+	files, err := fs.Glob(web, "web/*.html")
+	if err != nil {
+		panic(err) // the pattern is valid
+	}
+	pages := map[string]*template.Template{}
+	for _, file := range files {
+		pages[strings.TrimSuffix(path.Base(file), ".html")] = template.Must(template.Must(layout.Clone()).ParseFS(web, file))
+	}
+	return pages
 }
 
 // render writes a page. Nothing is sent until the whole page is rendered.

@@ -150,21 +150,13 @@ func (v *visit) showNewKey(form keyForm) error {
 func (v *visit) createKey() error {
 	form := v.sentKey()
 	key, err := form.newKey()
-	if err == nil {
-		err = v.useForm()
-	}
-	var created client.KeyWithSecret
-	if err == nil {
-		created, err = v.api.CreateKey(v.r.Context(), key)
-	}
-	if wrong, ok := formProblem(err); ok {
+	return v.showSecret("key", err, func() (newSecret, error) {
+		created, err := v.api.CreateKey(v.r.Context(), key)
+		return newSecret{ID: created.ID, Secret: created.Secret}, err
+	}, func(wrong formError) error {
 		form.Problem = wrong
 		return v.showNewKey(form)
-	}
-	if err != nil {
-		return err
-	}
-	return v.showSecret("key", created.ID, newSecret{Secret: created.Secret})
+	})
 }
 
 func (f keyForm) newKey() (client.NewKey, error) {

@@ -97,21 +97,14 @@ func (f webhookForm) patterns() (animalstore.EventPatterns, error) {
 func (v *visit) createWebhook() error {
 	form := v.sentWebhook()
 	types, err := form.patterns()
-	if err == nil {
-		err = v.useForm()
-	}
-	var created client.WebhookWithSecret
-	if err == nil {
-		created, err = v.api.CreateWebhook(v.r.Context(), animalstore.NewWebhook{URL: form.URL, Types: types, Description: form.Description})
-	}
-	if wrong, ok := formProblem(err); ok {
+	return v.showSecret("webhook", err, func() (newSecret, error) {
+		in := animalstore.NewWebhook{URL: form.URL, Types: types, Description: form.Description}
+		created, err := v.api.CreateWebhook(v.r.Context(), in)
+		return newSecret{ID: created.ID, Secret: created.Secret}, err
+	}, func(wrong formError) error {
 		form.Problem = wrong
 		return v.showWebhooks(form)
-	}
-	if err != nil {
-		return err
-	}
-	return v.showSecret("webhook", created.ID, newSecret{Secret: created.Secret})
+	})
 }
 
 func webhookPath(id int64) string { return "/console/webhooks/" + strconv.FormatInt(id, 10) }

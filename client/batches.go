@@ -97,21 +97,6 @@ func importSum(pets []animalstore.NewPet, salt string) (hex string, err error) {
 			return "", animalstore.Errorf(animalstore.ValidationFailed, "pets[%d].%s", i, invalid.Message)
 		}
 	}
-	sum := sha256.New()
-	write := func(before string, value any) {
-		var text []byte
-		if err == nil {
-			text, err = animalstore.EncodeJSON(value)
-		}
-		sum.Write(append([]byte(before), text...))
-	}
-	// This is [salt, pets] in JSON, which would take several times the memory of the pets at once.
-	write("[", salt)
-	before := ",["
-	for _, pet := range pets {
-		write(before, pet)
-		before = ","
-	}
-	sum.Write([]byte("]]"))
-	return fmt.Sprintf("%x", sum.Sum(nil)), err
+	content, err := animalstore.EncodeJSON([]any{salt, pets})
+	return fmt.Sprintf("%x", sha256.Sum256(content)), err
 }

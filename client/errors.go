@@ -66,13 +66,6 @@ var windowOf = map[animalstore.Code]Window{
 	animalstore.KeyBanned:          WindowBan,
 }
 
-var codeOf = map[Window]animalstore.Code{
-	"":           animalstore.RateLimitExceeded,
-	WindowMinute: animalstore.RateLimitExceeded,
-	WindowDay:    animalstore.DailyQuotaExceeded,
-	WindowBan:    animalstore.KeyBanned,
-}
-
 // ResponseError means that a response can't be from the service: a proxy's page, an
 // incomplete body, or another server's response.
 type ResponseError struct {
@@ -110,15 +103,15 @@ func excerpt(text string) string {
 func notSent(limit *RateLimitError, wait time.Duration) *RateLimitError {
 	e := *limit
 	e.RetryAfter = wait
-	message := "rate limit reached"
+	code, message := animalstore.RateLimitExceeded, "rate limit reached"
 	switch e.Window {
 	case WindowMinute:
 		message = fmt.Sprintf("limit of %d requests per minute reached", e.Limit)
 	case WindowDay:
-		message = fmt.Sprintf("limit of %d requests per day (UTC) reached", e.Limit)
+		code, message = animalstore.DailyQuotaExceeded, fmt.Sprintf("limit of %d requests per day (UTC) reached", e.Limit)
 	case WindowBan:
-		message = "this key is banned"
+		code, message = animalstore.KeyBanned, "this key is banned"
 	}
-	e.Err = animalstore.Errorf(codeOf[e.Window], "%s, so nothing was sent: retry in %v", message, wait.Round(time.Second))
+	e.Err = animalstore.Errorf(code, "%s, so nothing was sent: retry in %v", message, wait.Round(time.Second))
 	return &e
 }

@@ -162,21 +162,12 @@ func mediaType(h http.Header) string {
 	return name
 }
 
-// retryAfter reads the Retry-After header, in seconds or as a date. It returns 0 if
-// there is none.
+// retryAfter reads the seconds in the Retry-After header. It returns 0 if there are none.
 func retryAfter(h http.Header) time.Duration {
 	const longest = 366 * 24 * 60 * 60
-	value := h.Get("Retry-After")
-	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
-		return time.Duration(min(max(seconds, 0), longest)) * time.Second
-	}
-	at, err := http.ParseTime(value)
+	seconds, err := strconv.ParseInt(h.Get("Retry-After"), 10, 64)
 	if err != nil {
 		return 0
 	}
-	now := time.Now()
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date // both are from the same clock
-	}
-	return min(max(at.Sub(now), 0), longest*time.Second)
+	return time.Duration(min(max(seconds, 0), longest)) * time.Second
 }

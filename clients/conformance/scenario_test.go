@@ -151,18 +151,13 @@ func (p places) fill(value any) any {
 	return value
 }
 
-var momentPattern = regexp.MustCompile(`\{(now|date)([+-]\d+)?\}`)
+var momentPattern = regexp.MustCompile(`\{now([+-]\d+)?\}`)
 
-// fillMoments replaces {now+60} with Unix seconds and {date+60} with an HTTP date.
+// fillMoments replaces {now+60} with Unix seconds.
 func fillMoments(text string, now time.Time) string {
 	return momentPattern.ReplaceAllStringFunc(text, func(place string) string {
-		m := momentPattern.FindStringSubmatch(place)
-		seconds, _ := strconv.Atoi(m[2])
-		at := now.Add(time.Duration(seconds) * time.Second)
-		if m[1] == "now" {
-			return strconv.FormatInt(at.Unix(), 10)
-		}
-		return at.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")
+		seconds, _ := strconv.ParseInt(momentPattern.FindStringSubmatch(place)[1], 10, 64)
+		return strconv.FormatInt(now.Unix()+seconds, 10)
 	})
 }
 

@@ -11,15 +11,10 @@ export function readRateLimit(headers: Headers): RateLimit | undefined {
 
 const longestRetryAfter = 366 * 86_400_000;
 
-/** Reads the Retry-After header, in seconds or as a date, into milliseconds. 0 if there is none. */
+/** Reads the seconds in the Retry-After header, into milliseconds. 0 if there are none. */
 export function retryAfter(headers: Headers): number {
   const value = headers.get("Retry-After") ?? "";
-  let wait = /^\d+$/.test(value) ? Number(value) * 1000 : 0;
-  if (/GMT$/.test(value)) {
-    // Both dates are from the same clock.
-    wait = Date.parse(value) - (Date.parse(headers.get("Date") ?? "") || Date.now());
-  }
-  return Math.min(Math.max(wait || 0, 0), longestRetryAfter);
+  return /^\d+$/.test(value) ? Math.min(Number(value) * 1000, longestRetryAfter) : 0;
 }
 
 /** The link with the relation next in Link headers (RFC 8288), "" if there is none. */

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email.utils
 import re
-import time
 from datetime import datetime, timezone
 from urllib.parse import parse_qs, urlsplit
 
@@ -47,16 +46,8 @@ def http_date(text: str) -> float | None:
 
 
 def retry_after(headers: httpx.Headers) -> float:
-    """Returns the seconds in Retry-After, which may be a date, or 0."""
-    value = first(headers, "Retry-After")
-    seconds: float | None = decimal(value)
-    if seconds is None:
-        at = http_date(value)
-        if at is None:
-            return 0.0
-        # Both dates are from the same clock.
-        now = http_date(first(headers, "Date"))
-        seconds = at - (time.time() if now is None else now)
+    """Returns the seconds in Retry-After, or 0."""
+    seconds = decimal(first(headers, "Retry-After")) or 0
     return float(min(max(seconds, 0), LONGEST_RETRY_AFTER))
 
 

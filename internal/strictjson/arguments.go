@@ -3,6 +3,7 @@ package strictjson
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func ReadArguments(text []byte, names []string) *Arguments {
 		text = []byte("{}")
 	}
 	a := &Arguments{text: text}
-	if _, err := newScanner(text).scanObject(text, nil); err != nil {
+	if _, err := scanObject(text, nil, math.MaxInt); err != nil {
 		a.err = err
 		return a
 	}

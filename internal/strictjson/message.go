@@ -24,9 +24,7 @@ func CheckMessage(text []byte) (method string, err error) {
 		{name: "result", read: anything},
 		{name: "error", read: anything},
 	}
-	s := newScanner(text)
-	s.maxEntries = maxEntries
-	values, err := s.scanObject(text, fields)
+	values, err := scanObject(text, fields, maxEntries)
 	if err != nil {
 		return "", err
 	}

@@ -58,7 +58,7 @@ func patched[T any](name string, dst **T, read func(jsontext.Value) (T, error)) 
 // before it reads any field, so that broken JSON is always malformed_json, regardless of
 // its values.
 func decodeObject(text []byte, fields ...field) error {
-	values, err := newScanner(text).scanObject(text, fields)
+	values, err := scanObject(text, fields, math.MaxInt)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func readObject(v jsontext.Value, fields []field) error {
 	if v.Kind() != '{' {
 		return errors.New("must be an object")
 	}
-	values, err := newScanner(v).scanObject(v, fields)
+	values, err := scanObject(v, fields, math.MaxInt)
 	if err != nil {
 		return err
 	}
@@ -194,44 +194,48 @@ func readObject(v jsontext.Value, fields []field) error {
 // most expensive part of a text.
 const maxFields = 1000
 
-var (
-	errTooManyFields  = errors.New("too many fields")
-	errTooManyEntries = errors.New("too many entries")
-)
-
-// scanner reads a text once, token by token, and counts its fields and the entries of its
-// arrays.
-type scanner struct {
-	*jsontext.Decoder
-	fields     int
-	entries    int
-	maxEntries int
-}
-
-func newScanner(text []byte) *scanner {
-	// The decoder avoids copying the text only if it reads from a bytes.Buffer.
-	return &scanner{Decoder: jsontext.NewDecoder(bytes.NewBuffer(text)), maxEntries: math.MaxInt}
-}
-
-// scanObject checks that the text is one object and returns the text of each field, nil
-// for absent ones.
-func (s *scanner) scanObject(text []byte, fields []field) ([]jsontext.Value, error) {
-	kind := s.PeekKind()
+// scanObject checks that the text is one object within the bounds and returns the text of
+// each field, nil for absent ones.
+func scanObject(text []byte, fields []field, maxEntries int) ([]jsontext.Value, error) {
 	values := make([]jsontext.Value, len(fields))
-	var err error
-	if kind == '{' {
-		err = s.scanFields(text, fields, values)
-	} else {
-		err = s.skipValue()
+	// The decoder avoids copying the text only if it reads from a bytes.Buffer.
+	d := jsontext.NewDecoder(bytes.NewBuffer(text))
+	kind := d.PeekKind()
+	names, entries := 0, 0
+	read, start := -1, int64(0) // the field of the outermost object that is being read
+	for first := true; first || d.StackDepth() > 0; first = false {
+		depth := d.StackDepth()
+		container, n := d.StackIndex(depth)
+		isName := container == '{' && n%2 == 0 && d.PeekKind() == '"'
+		switch {
+		case isName:
+			names++
+		case container == '[' && d.PeekKind() != ']':
+			entries++
+		}
+		if names > maxFields {
+			return nil, malformed("the JSON has too many fields: send at most %d, in all objects together", maxFields)
+		}
+		if entries > maxEntries {
+			return nil, malformed("the JSON has too many array entries: send at most %d, in all arrays together", maxEntries)
+		}
+		token, err := d.ReadToken()
+		switch {
+		case err == io.EOF:
+			return nil, malformed("the body is empty: send a JSON object")
+		case err != nil:
+			return nil, syntaxError(err)
+		case isName && depth == 1:
+			name := token.String()
+			read = slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+			start = d.InputOffset()
+		case read >= 0 && d.StackDepth() == 1:
+			values[read] = bytes.TrimLeft(text[start:d.InputOffset()], ": \t\r\n")
+			read = -1
+		}
 	}
-	if err == io.EOF {
-		return nil, malformed("the body is empty: send a JSON object")
-	}
-	if err != nil {
-		return nil, syntaxError(err)
-	}
-	if _, err := s.ReadToken(); err != io.EOF {
-		return nil, malformed("unexpected data after the JSON object, at byte %d: send one object", s.InputOffset())
+	if _, err := d.ReadToken(); err != io.EOF {
+		return nil, malformed("unexpected data after the JSON object, at byte %d: send one object", d.InputOffset())
 	}
 	if kind != '{' {
 		return nil, malformed("this is not a JSON object: send one in braces")
@@ -239,71 +243,9 @@ func (s *scanner) scanObject(text []byte, fields []field) ([]jsontext.Value, err
 	return values, nil
 }
 
-// scanFields scans the outermost object.
-func (s *scanner) scanFields(text []byte, fields []field, values []jsontext.Value) error {
-	if _, err := s.ReadToken(); err != nil { // the brace
-		return err
-	}
-	for s.PeekKind() == '"' {
-		token, err := s.readName()
-		if err != nil {
-			return err
-		}
-		name := token.String() // the next read invalidates the token
-		start := s.InputOffset()
-		if err := s.skipValue(); err != nil {
-			return err
-		}
-		if i := slices.IndexFunc(fields, func(f field) bool { return f.name == name }); i >= 0 {
-			values[i] = bytes.TrimLeft(text[start:s.InputOffset()], ": \t\r\n")
-		}
-	}
-	_, err := s.ReadToken() // the closing brace, if nothing is wrong
-	return err
-}
-
-// skipValue scans the next value and everything inside it.
-func (s *scanner) skipValue() error {
-	for outside := s.StackDepth(); ; {
-		read := s.ReadToken
-		kind, n := s.StackIndex(s.StackDepth())
-		switch inside := s.StackDepth() > outside; {
-		case inside && kind == '{' && n%2 == 0 && s.PeekKind() == '"':
-			read = s.readName
-		case inside && kind == '[' && s.PeekKind() != ']':
-			read = s.readEntry
-		}
-		if _, err := read(); err != nil {
-			return err
-		}
-		if s.StackDepth() <= outside {
-			return nil
-		}
-	}
-}
-
-func (s *scanner) readName() (jsontext.Token, error) {
-	if s.fields++; s.fields > maxFields {
-		return jsontext.Token{}, errTooManyFields
-	}
-	return s.ReadToken()
-}
-
-// readEntry reads the first token of an entry.
-func (s *scanner) readEntry() (jsontext.Token, error) {
-	if s.entries++; s.entries > s.maxEntries {
-		return jsontext.Token{}, errTooManyEntries
-	}
-	return s.ReadToken()
-}
-
 func syntaxError(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
-	case err == errTooManyFields:
-		return malformed("the JSON has too many fields: send at most %d, in all objects together", maxFields)
-	case err == errTooManyEntries:
-		return malformed("the JSON has too many array entries: send at most %d, in all arrays together", maxEntries)
 	case !errors.As(err, &syntax):
 		return malformed("this is not valid JSON")
 	case errors.Is(err, jsontext.ErrDuplicateName):

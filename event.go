@@ -2,6 +2,7 @@ package animalstore
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,18 +70,6 @@ func isEventPattern(pattern string) bool {
 	return slices.ContainsFunc(EventTypes, func(t EventType) bool { return t.matches(pattern) })
 }
 
-// ParseEventTypes reads a comma-separated list of types, in which "pet.*" stands for
-// all types of a resource. The result is in the order of [EventTypes], without
-// duplicates.
-func ParseEventTypes(list string) ([]EventType, error) {
-	for pattern := range strings.SplitSeq(list, ",") {
-		if !isEventPattern(pattern) {
-			return nil, Errorf(InvalidParameter, "type must be a comma-separated list of event types such as pet.created, or pet.* for all of a resource")
-		}
-	}
-	return EventPatterns(list).Types(), nil
-}
-
 // Actor is who made a change.
 type Actor string
 
@@ -101,6 +90,96 @@ type Event struct {
 	KeyName   *string         `json:"keyName"`   // the current name of that key, at most 10 s old; nil like KeyID
 	RequestID *string         `json:"requestId"` // nil like KeyID, but fewer readers may see it
 	Data      json.RawMessage `json:"data"`      // the resource right after the change; if it was deleted, right before
+}
+
+// EventQuery selects events. The zero value selects all events that are kept, the oldest
+// first.
+type EventQuery struct {
+	Types   EventPatterns // such as "pet.created", or "pet.*" for all of a resource
+	Subject string        // a resource, such as "pet/17"
+	PetID   int64         // a pet with its photos and orders; not with Subject
+
+	// At most one of these says where to begin.
+	After  *int64 // only events after this id: new(int64(17))
+	Latest bool   // only events from now on
+	Before int64  // only events before this id, the newest first
+	Newest bool   // all events, the newest first
+}
+
+// latest is the position of the newest event.
+const latest = "latest"
+
+// Values returns the parameters of the list.
+func (q EventQuery) Values() url.Values {
+	values := url.Values{}
+	set(values, "type", q.Types)
+	set(values, "subject", q.Subject)
+	setID(values, "petId", q.PetID)
+	setInteger(values, "after", q.After)
+	setID(values, "before", q.Before)
+	if q.Latest {
+		values.Set("after", latest)
+	}
+	if q.Newest {
+		values.Set("before", latest)
+	}
+	return values
+}
+
+// ParseEventQuery is the inverse of [EventQuery.Values].
+func ParseEventQuery(values url.Values) (EventQuery, error) {
+	p := NewParameters(values)
+	q := EventQuery{Types: p.eventPatterns("type"), PetID: p.id("petId")}
+	var given bool
+	if q.Subject, given = p.Text("subject"); given {
+		if _, _, ok := ParseEventSubject(q.Subject); !ok {
+			p.Fail("subject", "must be a resource and its id, such as pet/17")
+		}
+	}
+	if q.Subject != "" && q.PetID != 0 {
+		p.Fail("petId", "can't be combined with subject: omit one of them")
+	}
+	q.After, q.Latest = p.position("after", 0)
+	before, newest := p.position("before", 1)
+	if before != nil {
+		q.Before = *before
+	}
+	q.Newest = newest
+	if q.Backwards() && (q.After != nil || q.Latest) {
+		p.Fail("before", "can't be combined with after: it leads back to older events")
+	}
+	return q, p.Err()
+}
+
+// Backwards reports whether the newest event comes first.
+func (q EventQuery) Backwards() bool { return q.Before != 0 || q.Newest }
+
+// position returns the id of an event, at least a lowest one, or whether the newest is meant.
+func (p *Parameters) position(name string, lowest int64) (id *int64, isLatest bool) {
+	text, given := p.Text(name)
+	if !given || text == latest {
+		return nil, given
+	}
+	n, ok := ParseInteger(text)
+	if !ok || n < lowest {
+		p.Fail(name, "must be the id of an event, or "+latest)
+	}
+	return &n, false
+}
+
+// eventPatterns returns patterns of types. Like ids, they can be given as several parameters.
+func (p *Parameters) eventPatterns(name string) EventPatterns {
+	patterns, given := p.values[name]
+	list := strings.Join(patterns, ",")
+	if !given {
+		return ""
+	}
+	for pattern := range strings.SplitSeq(list, ",") {
+		if !isEventPattern(pattern) {
+			p.Fail(name, "must be a comma-separated list of event types such as pet.created, or pet.* for all of a resource")
+		}
+	}
+	return EventPatterns(list)
 }
 
 // PetID returns the id of the pet that the event is about: the pet itself, or the pet of the

@@ -2,11 +2,13 @@ package animalstore
 
 import (
 	"errors"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
 )
 
-func TestParseEventTypes(t *testing.T) {
+func TestParseEventQueryTypes(t *testing.T) {
 	for list, want := range map[string][]EventType{
 		"pet.created":                 {PetCreated},
 		"order.created,pet.*":         {PetCreated, PetUpdated, PetDeleted, OrderCreated},
@@ -15,16 +17,16 @@ func TestParseEventTypes(t *testing.T) {
 		"webhook.disabled,key.banned": {KeyBannedEvent, WebhookDisabledEvent},
 		"pet.*,order.*,category.*,key.*,webhook.*,photo.*": EventTypes,
 	} {
-		got, err := ParseEventTypes(list)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("ParseEventTypes(%q) = %q, %v, want %q", list, got, err, want)
+		got, err := ParseEventQuery(url.Values{"type": strings.SplitN(list, ",", 2)})
+		if err != nil || !slices.Equal(got.Types.Types(), want) {
+			t.Errorf("types %q: got %q, %v, want %q", list, got.Types.Types(), err, want)
 		}
 	}
 	for _, list := range []string{"", ",", "pet", "pet.", "*", ".*", "pet.*,", "Pet.created", " pet.created", "pet.created ", "dog.*", "pet.*.*", "webhook.ping", "category.created"} {
-		got, err := ParseEventTypes(list)
+		got, err := ParseEventQuery(url.Values{"type": {list}})
 		var coded *Error
 		if !errors.As(err, &coded) || coded.Code != InvalidParameter {
-			t.Errorf("ParseEventTypes(%q) = %q, %v, want invalid_parameter", list, got, err)
+			t.Errorf("types %q: got %q, %v, want invalid_parameter", list, got.Types, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package animalstore
 
 import (
 	"encoding/json"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -327,3 +328,269 @@ type Usage struct {
 
 // UsageKept is how long usage is stored.
 const UsageKept = 90 * 24 * time.Hour
+
+// Plan determines the limits of a key.
+type Plan string
+
+const (
+	PlanFree       Plan = "free"
+	PlanPro        Plan = "pro"
+	PlanBusiness   Plan = "business"
+	PlanEnterprise Plan = "enterprise"
+)
+
+// Plans are all plans, smallest first.
+var Plans = []Plan{PlanFree, PlanPro, PlanBusiness, PlanEnterprise}
+
+// Limits are the numbers of requests that a key may send.
+type Limits struct {
+	PerMinute int64 `json:"perMinute"`
+	PerDay    int64 `json:"perDay"`
+}
+
+// planLimits has no row for enterprise, whose limits are set on each key.
+var planLimits = map[Plan]Limits{
+	PlanFree:     {PerMinute: 60, PerDay: 1_000},
+	PlanPro:      {PerMinute: 300, PerDay: 10_000},
+	PlanBusiness: {PerMinute: 1_000, PerDay: 100_000},
+}
+
+// LimitsFor returns the limits of a key on plan p. Enterprise needs both custom
+// limits; no other plan may have any.
+func (p Plan) LimitsFor(custom Limits) (Limits, error) {
+	if p == PlanEnterprise {
+		if custom.PerMinute <= 0 || custom.PerDay <= 0 {
+			return Limits{}, Errorf(ValidationFailed, "plan enterprise needs its own limits: give both a per-minute and a per-day limit, positive integers")
+		}
+		return custom, nil
+	}
+	fixed, ok := planLimits[p]
+	if !ok {
+		return Limits{}, Errorf(ValidationFailed, "plan %s", MustBeOneOf(Plans))
+	}
+	if custom != (Limits{}) {
+		return Limits{}, Errorf(ValidationFailed, "this plan has fixed limits (%d a minute, %d a day): only enterprise can have its own", fixed.PerMinute, fixed.PerDay)
+	}
+	return fixed, nil
+}
+
+// LimitStatus is how much of its plan a key has used.
+type LimitStatus struct {
+	Plan    Plan         `json:"plan"`
+	Minute  LimitWindow  `json:"minute"`
+	Day     LimitWindow  `json:"day"`
+	Strikes LimitStrikes `json:"strikes"`
+	Ban     LimitBan     `json:"ban"`
+}
+
+// LimitWindow is how much of a window a key has used.
+type LimitWindow struct {
+	Limit     int64 `json:"limit"`
+	Remaining int64 `json:"remaining"`
+	Reset     Time  `json:"reset"` // when the window ends
+}
+
+// LimitStrikes are requests that were sent although the service had said to wait.
+type LimitStrikes struct {
+	Count     int64 `json:"count"`     // in the last ten minutes
+	Threshold int64 `json:"threshold"` // the number that leads to a ban
+}
+
+// LimitBan is the state of a key's ban.
+type LimitBan struct {
+	Active bool  `json:"active"`
+	Until  Time  `json:"until"` // zero, null in JSON, unless active
+	Level  int64 `json:"level"` // number of consecutive bans; each makes the next one longer
+}
+
+// Permissions is a set of permissions: those that a key was given, or those that an
+// operation needs. [Permissions.Allows] compares the two.
+type Permissions uint8
+
+const (
+	Read        Permissions = 1 << iota // read the store, but no keys, webhooks or status
+	Write                               // every change in the store
+	Admin                               // keys, webhooks and the state of the service
+	PetsRead                            // read pets, photos, categories and the inventory
+	PetsWrite                           // change and read them
+	OrdersRead                          // read orders
+	OrdersWrite                         // place, change and read orders
+
+	// AllPermissions contains every permission.
+	AllPermissions Permissions = 1<<iota - 1
+)
+
+var permissionNames = []struct {
+	p    Permissions
+	name string
+}{
+	{Read, "read"}, {Write, "write"}, {Admin, "admin"},
+	{PetsRead, "pets:read"}, {PetsWrite, "pets:write"}, {OrdersRead, "orders:read"}, {OrdersWrite, "orders:write"},
+}
+
+// ParsePermissions reads a comma-separated list of permissions.
+func ParsePermissions(s string) (Permissions, error) {
+	var set Permissions
+	for part := range strings.SplitSeq(s, ",") {
+		p, ok := ParsePermission(strings.TrimSpace(part))
+		if !ok {
+			return 0, Errorf(ValidationFailed, "permissions must be a comma-separated list of %s, not %q", JoinOr(AllPermissions.Names()), s)
+		}
+		set |= p
+	}
+	return set, nil
+}
+
+// ParsePermission reads the name of one permission.
+func ParsePermission(s string) (Permissions, bool) {
+	for _, n := range permissionNames {
+		if s == n.name {
+			return n.p, true
+		}
+	}
+	return 0, false
+}
+
+// Has reports whether the set itself contains every permission in p2. To decide what a key
+// may do, use [Permissions.Allows].
+func (p Permissions) Has(p2 Permissions) bool { return p&p2 == p2 }
+
+// Allows reports whether a key with these permissions may call an operation that needs one
+// of need. If need is 0, every key may.
+func (p Permissions) Allows(need Permissions) bool { return need == 0 || p.granted()&need != 0 }
+
+// granted returns the set with the permissions that others in it include. Write doesn't
+// include reading.
+func (p Permissions) granted() Permissions {
+	all := p
+	for _, includes := range []struct{ p, others Permissions }{
+		{Read, PetsRead | OrdersRead},
+		{Write, PetsWrite | OrdersWrite},
+		{PetsWrite, PetsRead},
+		{OrdersWrite, OrdersRead},
+	} {
+		if p.Has(includes.p) {
+			all |= includes.others
+		}
+	}
+	return all
+}
+
+// Names returns the permissions in the set, in a fixed order.
+func (p Permissions) Names() []string {
+	names := []string{}
+	for _, n := range permissionNames {
+		if p.Has(n.p) {
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
+
+func (p Permissions) String() string { return strings.Join(p.Names(), ",") }
+
+// MarshalJSON writes the set as an array of names.
+func (p Permissions) MarshalJSON() ([]byte, error) { return json.Marshal(p.Names()) }
+
+// UnmarshalJSON reads an array of names and ignores unknown ones: a newer service may have
+// more permissions.
+func (p *Permissions) UnmarshalJSON(text []byte) error {
+	var names []string
+	if err := json.Unmarshal(text, &names); err != nil {
+		return err
+	}
+	*p = 0
+	for _, name := range names {
+		known, _ := ParsePermission(name)
+		*p |= known
+	}
+	return nil
+}
+
+func validatePermissions(p Permissions) error {
+	if p == 0 {
+		return Errorf(ValidationFailed, "permissions must name at least one of %s", JoinNames(AllPermissions.Names()))
+	}
+	return nil
+}
+
+// MaxNetworks is how many networks a key can have.
+const MaxNetworks = 20
+
+// Networks are the networks that a key works from: a comma-separated list of prefixes such
+// as 203.0.113.0/24. If it is empty, the key works from anywhere. In JSON it is an array.
+type Networks string
+
+// NewNetworks checks a list of networks and addresses. In the result, an address is a network
+// of one, and there are no duplicates.
+func NewNetworks(networks []string) (Networks, error) {
+	if len(networks) > MaxNetworks {
+		return "", Errorf(ValidationFailed, "networks must have at most %d items", MaxNetworks)
+	}
+	var list []string
+	for i, text := range networks {
+		prefix, ok := parseNetwork(text)
+		if !ok {
+			return "", Errorf(ValidationFailed, "networks must be networks such as 203.0.113.0/24 or 2001:db8::/32, or addresses: number %d isn't", i+1)
+		}
+		if prefix != prefix.Masked() {
+			return "", Errorf(ValidationFailed, "networks must have no bits set after the prefix, as in 203.0.113.0/24: number %d has", i+1)
+		}
+		if text := prefix.String(); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return Networks(strings.Join(list, ",")), nil
+}
+
+// parseNetwork reads a prefix or an address. IPv4 written as IPv6, such as
+// ::ffff:203.0.113.7, becomes IPv4, like the addresses of callers.
+func parseNetwork(text string) (netip.Prefix, bool) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		addr, err := netip.ParseAddr(text)
+		if err != nil || addr.Zone() != "" {
+			return netip.Prefix{}, false
+		}
+		prefix = netip.PrefixFrom(addr, addr.BitLen())
+	}
+	const mappedBits = 96
+	if prefix.Addr().Is4In6() && prefix.Bits() >= mappedBits {
+		prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-mappedBits)
+	}
+	return prefix, true
+}
+
+// List returns the networks.
+func (n Networks) List() []string {
+	if n == "" {
+		return []string{}
+	}
+	return strings.Split(string(n), ",")
+}
+
+// Allow reports whether a key with these networks works from an address. IPv4 written as
+// IPv6 must be unmapped before.
+func (n Networks) Allow(addr netip.Addr) bool {
+	if n == "" {
+		return true
+	}
+	addr = addr.WithZone("") // a prefix never contains an address with a zone
+	return slices.ContainsFunc(n.List(), func(text string) bool {
+		prefix, err := netip.ParsePrefix(text)
+		return err == nil && prefix.Contains(addr)
+	})
+}
+
+// MarshalJSON writes an array.
+func (n Networks) MarshalJSON() ([]byte, error) { return json.Marshal(n.List()) }
+
+// UnmarshalJSON reads an array, without checking the networks.
+func (n *Networks) UnmarshalJSON(data []byte) error {
+	var list []string
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	*n = Networks(strings.Join(list, ","))
+	return nil
+}

@@ -1,6 +1,7 @@
 package animalstore
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -68,6 +69,41 @@ type Order struct {
 	Note      OptionalText `json:"note"`
 	CreatedAt Time         `json:"createdAt"`
 	UpdatedAt Time         `json:"updatedAt"`
+}
+
+// OrderQuery selects orders. A field with its zero value matches every order.
+type OrderQuery struct {
+	Statuses  []OrderStatus
+	PetID     int64
+	Reference OptionalText // exactly this one
+	Oldest    bool         // the oldest first, instead of the newest
+}
+
+// sortOldest is the order of a list whose oldest entry comes first.
+const sortOldest = "oldest"
+
+// Values returns the parameters of the list.
+func (q OrderQuery) Values() url.Values {
+	values := url.Values{}
+	set(values, "status", joinList(q.Statuses))
+	setID(values, "petId", q.PetID)
+	set(values, "reference", q.Reference)
+	if q.Oldest {
+		values.Set("sort", sortOldest)
+	}
+	return values
+}
+
+// ParseOrderQuery is the inverse of [OrderQuery.Values].
+func ParseOrderQuery(values url.Values) (OrderQuery, error) {
+	p := NewParameters(values)
+	q := OrderQuery{
+		Statuses:  someOf(p, "status", OrderStatuses),
+		PetID:     p.id("petId"),
+		Reference: OptionalText(p.line("reference", MaxReferenceLength)),
+		Oldest:    oneOf(p, "sort", sortOldest) != "",
+	}
+	return q, p.Err()
 }
 
 // Open reports whether an order in this status still reserves its pet.

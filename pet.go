@@ -3,6 +3,7 @@ package animalstore
 import (
 	"cmp"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -39,6 +40,42 @@ type Pet struct {
 // Pet returns the pet to add, without an id.
 func (n NewPet) Pet() Pet {
 	return Pet{Name: n.Name, CategoryID: n.CategoryID, Status: cmp.Or(n.Status, PetAvailable)}
+}
+
+// MaxNamePrefix is how many characters of a name can be searched for.
+const MaxNamePrefix = 100
+
+// PetQuery selects pets. A field with its zero value matches every pet.
+type PetQuery struct {
+	Status     PetStatus
+	CategoryID *int64  // new(int64(7)) for category 7: 0 is a valid category
+	IDs        []int64 // at most 100
+	Name       string  // what one of the first four words of the name begins with, ignoring case; not with IDs
+}
+
+// Values returns the parameters of the list.
+func (q PetQuery) Values() url.Values {
+	values := url.Values{}
+	set(values, "status", q.Status)
+	setInteger(values, "categoryId", q.CategoryID)
+	setIDs(values, "id", q.IDs)
+	set(values, "name", q.Name)
+	return values
+}
+
+// ParsePetQuery is the inverse of [PetQuery.Values].
+func ParsePetQuery(values url.Values) (PetQuery, error) {
+	p := NewParameters(values)
+	q := PetQuery{
+		Status:     oneOf(p, "status", PetStatuses...),
+		CategoryID: p.anyInteger("categoryId"),
+		IDs:        p.ids("id"),
+		Name:       p.line("name", MaxNamePrefix),
+	}
+	if q.Name != "" && q.IDs != nil {
+		p.Fail("name", "can't be combined with id: omit one of them")
+	}
+	return q, p.Err()
 }
 
 // petMoves are the status changes that callers may make.
@@ -184,4 +221,89 @@ func ValidateName(name string) error {
 		return Errorf(ValidationFailed, "name must not be white space only: send at least one visible character")
 	}
 	return nil
+}
+
+// Inventory is the number of pets in each status.
+type Inventory struct {
+	Available int64 `json:"available"`
+	Pending   int64 `json:"pending"`
+	Sold      int64 `json:"sold"`
+}
+
+// Of returns the number of pets with this status.
+func (i Inventory) Of(status PetStatus) int64 {
+	switch status {
+	case PetAvailable:
+		return i.Available
+	case PetPending:
+		return i.Pending
+	case PetSold:
+		return i.Sold
+	}
+	return 0
+}
+
+// InventoryQuery selects the pets to count.
+type InventoryQuery struct {
+	CategoryID *int64 // nil: all pets
+}
+
+// Values returns the parameters of the inventory.
+func (q InventoryQuery) Values() url.Values {
+	values := url.Values{}
+	setInteger(values, "categoryId", q.CategoryID)
+	return values
+}
+
+// ParseInventoryQuery is the inverse of [InventoryQuery.Values].
+func ParseInventoryQuery(values url.Values) (InventoryQuery, error) {
+	p := NewParameters(values)
+	q := InventoryQuery{CategoryID: p.anyInteger("categoryId")}
+	return q, p.Err()
+}
+
+// Category groups pets. The first pet of a category creates it, with an empty
+// name until one is set.
+type Category struct {
+	ID   int64  `json:"id"` // chosen by callers: any int64
+	Name string `json:"name"`
+}
+
+// Validate checks the name.
+func (c Category) Validate() error { return ValidateName(c.Name) }
+
+const (
+	MaxPhotos = 10       // of a pet
+	MaxUpload = 10 << 20 // bytes of a picture that is sent
+)
+
+// Photo is a picture of a pet, as the store keeps it: upright, of a limited size, and
+// without the metadata of the file it was made from. It never changes.
+type Photo struct {
+	ID          int64  `json:"id"`
+	PetID       int64  `json:"petId"`
+	ContentType string `json:"contentType"` // image/jpeg, or image/png if it has transparency
+	Width       int    `json:"width"`
+	Height      int    `json:"height"`
+	Bytes       int64  `json:"bytes"` // of the image, without its thumbnail
+	CreatedAt   Time   `json:"createdAt"`
+}
+
+// PhotoQuery selects the photos of pets.
+type PhotoQuery struct {
+	PetIDs []int64 // 1 to 100
+}
+
+// Values returns the parameters of the list.
+func (q PhotoQuery) Values() url.Values {
+	values := url.Values{}
+	setIDs(values, "petId", q.PetIDs)
+	return values
+}
+
+// ParsePhotoQuery is the inverse of [PhotoQuery.Values].
+func ParsePhotoQuery(values url.Values) (PhotoQuery, error) {
+	p := NewParameters(values)
+	q := PhotoQuery{PetIDs: p.ids("petId")}
+	return q, p.Err()
 }

@@ -25,7 +25,7 @@ func catalogue(n int) []animalstore.NewPet {
 
 func countPets(t *testing.T, c *client.Client) int {
 	t.Helper()
-	return len(collect(t, c.ListPets(t.Context(), client.PetQuery{})))
+	return len(collect(t, c.ListPets(t.Context(), animalstore.PetQuery{})))
 }
 
 func TestImportPets(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 )
 
 // ListCategories lists categories by ascending id.
-func (c *Client) ListCategories(ctx context.Context, q PageQuery, options ...CallOption) iter.Seq2[animalstore.Category, error] {
-	return list(ctx, c, "listCategories", "/categories", url.Values{}, q.PageSize, options, func(*animalstore.Category) bool { return true })
+func (c *Client) ListCategories(ctx context.Context, options ...CallOption) iter.Seq2[animalstore.Category, error] {
+	return list(ctx, c, "listCategories", "/categories", url.Values{}, options, func(*animalstore.Category) bool { return true })
 }
 
 // GetCategory returns one category.

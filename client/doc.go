@@ -16,7 +16,7 @@
 // A list is an iterator. It requests a page when the loop gets there, and
 // nothing more after a break:
 //
-//	for pet, err := range c.ListPets(ctx, client.PetQuery{Status: animalstore.PetAvailable}) {
+//	for pet, err := range c.ListPets(ctx, animalstore.PetQuery{Status: animalstore.PetAvailable}) {
 //		if err != nil {
 //			return err
 //		}
@@ -32,7 +32,7 @@
 // resumes where it was after any failure, so the loop gets each event once and in
 // order. It reads a stream, which is one request:
 //
-//	for event, err := range c.Events(ctx, client.EventsOptions{Types: "pet.*"}) {
+//	for event, err := range c.Events(ctx, animalstore.EventQuery{Types: "pet.*"}) {
 //		if err != nil {
 //			return err
 //		}

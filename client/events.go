@@ -13,24 +13,13 @@ import (
 	"animalstore"
 )
 
-// EventsOptions select events. The zero value selects all kept events.
-type EventsOptions struct {
-	After   int64                     // only events after this id; 0 starts with the oldest kept event
-	Latest  bool                      // only events from now on, instead of After
-	Before  int64                     // only events before this id, newest first; not in [Client.Events]
-	Newest  bool                      // all events, newest first, instead of Before
-	Types   animalstore.EventPatterns // such as "pet.created", or "pet.*" for all of a resource
-	Subject string                    // a resource, such as "pet/17"
-	PetID   int64                     // a pet with its photos and orders; not with Subject
-}
-
 // ListEvents lists the events so far, oldest first, and ends with the newest.
 // [Client.Events] also waits for later ones. With Before or Newest it lists them newest
 // first and ends with the oldest kept event.
-func (c *Client) ListEvents(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
+func (c *Client) ListEvents(ctx context.Context, q animalstore.EventQuery, options ...CallOption) iter.Seq2[animalstore.Event, error] {
 	return func(yield func(animalstore.Event, error) bool) {
-		back := o.Before != 0 || o.Newest
-		query, err := c.eventsQuery(ctx, "listEvents", o, false, options)
+		back := q.Backwards()
+		query, err := c.eventsQuery(ctx, "listEvents", q, false, options)
 		at := "/events?" + query.Encode()
 		opts := withoutConditions(options)
 		for err == nil {
@@ -70,9 +59,9 @@ func (c *Client) ListEvents(ctx context.Context, o EventsOptions, options ...Cal
 // lasts. If a stream can't be used, because a proxy holds it back or the key has too many,
 // the client requests events one response after the other for ten minutes, at least two a
 // minute, and then tries a stream again.
-func (c *Client) Events(ctx context.Context, o EventsOptions, options ...CallOption) iter.Seq2[animalstore.Event, error] {
+func (c *Client) Events(ctx context.Context, q animalstore.EventQuery, options ...CallOption) iter.Seq2[animalstore.Event, error] {
 	return func(yield func(animalstore.Event, error) bool) {
-		query, err := c.eventsQuery(ctx, "events", o, true, options)
+		query, err := c.eventsQuery(ctx, "events", q, true, options)
 		if err == nil {
 			query.Del("limit") // a stream has no pages
 			f := &follower{client: c, options: options, query: query, yield: func(e animalstore.Event) bool { return yield(e, nil) }}
@@ -85,7 +74,7 @@ func (c *Client) Events(ctx context.Context, o EventsOptions, options ...CallOpt
 }
 
 // LatestEventID returns the id of the newest event, or 0 if there is none. Later events
-// come after it: see [EventsOptions].
+// come after it: see [animalstore.EventQuery].
 func (c *Client) LatestEventID(ctx context.Context, options ...CallOption) (int64, error) {
 	return c.latestEventID(ctx, "latestEventID", false, options)
 }
@@ -118,15 +107,15 @@ func noNextEvents(k *call) error {
 // eventsQuery returns the parameters of the first request. With Latest it first requests
 // the newest id: if the first events themselves were requested with after=latest and the
 // response were lost, the retry would miss the events in between.
-func (c *Client) eventsQuery(ctx context.Context, operation string, o EventsOptions, follow bool, options []CallOption) (url.Values, error) {
-	query, err := o.query(operation, maxPageSize)
+func (c *Client) eventsQuery(ctx context.Context, operation string, q animalstore.EventQuery, follow bool, options []CallOption) (url.Values, error) {
+	query, err := eventParameters(operation, q, maxPageSize)
 	if err != nil {
 		return nil, err
 	}
-	if follow && query.Has("before") {
+	if follow && q.Backwards() {
 		return nil, fmt.Errorf("%s: Before and Newest read backwards, so they can't be followed", operation)
 	}
-	if o.Latest {
+	if q.Latest {
 		id, err := c.latestEventID(ctx, operation, follow, options)
 		if err != nil {
 			return nil, err
@@ -136,32 +125,20 @@ func (c *Client) eventsQuery(ctx context.Context, operation string, o EventsOpti
 	return query, nil
 }
 
-// query returns the parameters of a request for events.
-func (o EventsOptions) query(operation string, limit int) (url.Values, error) {
-	query := url.Values{"limit": {strconv.Itoa(limit)}}
-	if o.Types != "" {
-		query.Set("type", string(o.Types))
-	}
-	if o.Subject != "" {
-		query.Set("subject", o.Subject)
-	}
-	if o.PetID != 0 {
-		query.Set("petId", strconv.FormatInt(o.PetID, 10))
-	}
+// eventParameters returns the parameters of a request for events. Two positions would look
+// like one.
+func eventParameters(operation string, q animalstore.EventQuery, limit int) (url.Values, error) {
 	given := 0
-	set := func(isGiven bool, name, value string) {
+	for _, isGiven := range []bool{q.After != nil, q.Latest, q.Before != 0, q.Newest} {
 		if isGiven {
 			given++
-			query.Set(name, value)
 		}
 	}
-	set(o.After != 0, "after", strconv.FormatInt(o.After, 10))
-	set(o.Latest, "after", "latest")
-	set(o.Before != 0, "before", strconv.FormatInt(o.Before, 10))
-	set(o.Newest, "before", "latest")
 	if given > 1 {
 		return nil, fmt.Errorf("%s: only one of After, Latest, Before and Newest can be set", operation)
 	}
+	query := q.Values()
+	query.Set("limit", strconv.Itoa(limit))
 	return query, nil
 }
 

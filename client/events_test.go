@@ -48,7 +48,7 @@ func TestSilentStream(t *testing.T) {
 			add(t, store.Client, "Bo")
 		}()
 		var got []string
-		for e, err := range store.Client.Events(t.Context(), client.EventsOptions{Types: "pet.*"}) {
+		for e, err := range store.Client.Events(t.Context(), animalstore.EventQuery{Types: "pet.*"}) {
 			got = append(got, fmt.Sprint(nameIn(e), " ", time.Since(began).Round(time.Second)))
 			if err != nil || len(got) == 2 {
 				break
@@ -71,7 +71,7 @@ func TestEventsDoNotHoldUpOthers(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for range c.Events(ctx, client.EventsOptions{Types: "order.*"}) {
+			for range c.Events(ctx, animalstore.EventQuery{Types: "order.*"}) {
 			}
 		}()
 		synctest.Wait() // until the follower's request is the first, and waits

@@ -44,7 +44,7 @@ func ExampleClient_ListPets() {
 			log.Fatal(err)
 		}
 	}
-	for pet, err := range c.ListPets(ctx, client.PetQuery{CategoryID: new(int64(20))}) {
+	for pet, err := range c.ListPets(ctx, animalstore.PetQuery{CategoryID: new(int64(20))}) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -47,8 +47,8 @@ const DefaultGrace = 24 * time.Hour
 
 // ListKeys lists keys, the newest first, including revoked and expired ones. Like
 // all operations on keys it needs a key with the permission admin.
-func (c *Client) ListKeys(ctx context.Context, q PageQuery, options ...CallOption) iter.Seq2[animalstore.Key, error] {
-	return list(ctx, c, "listKeys", "/keys", url.Values{}, q.PageSize, options, isKey)
+func (c *Client) ListKeys(ctx context.Context, options ...CallOption) iter.Seq2[animalstore.Key, error] {
+	return list(ctx, c, "listKeys", "/keys", url.Values{}, options, isKey)
 }
 
 // CreateKey creates a key. Store its secret: it is not shown again. The service doesn't

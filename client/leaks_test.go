@@ -82,7 +82,7 @@ func TestNothingLeaks(t *testing.T) {
 		for _, c := range clients {
 			ctx, cancel := context.WithCancel(t.Context())
 			wg.Go(func() {
-				for _, err := range c.ListPets(ctx, client.PetQuery{}) {
+				for _, err := range c.ListPets(ctx, animalstore.PetQuery{}) {
 					if err != nil && !errors.Is(err, context.Canceled) {
 						t.Errorf("%v: got %v, want context.Canceled", c, err)
 					}

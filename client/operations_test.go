@@ -63,7 +63,7 @@ func TestNamesArriveAsTheyAre(t *testing.T) {
 func TestInvalidQueries(t *testing.T) {
 	c := clienttest.New(t).Client
 	n := 0
-	for _, err := range c.ListPets(t.Context(), client.PetQuery{PageSize: 101}) {
+	for _, err := range c.ListPets(t.Context(), animalstore.PetQuery{}, client.PageSize(101)) {
 		n++
 		wantCode(t, err, animalstore.InvalidParameter)
 	}

@@ -112,6 +112,7 @@ type callOptions struct {
 	ifNoneMatch    string
 	idempotencyKey string
 	keyGiven       bool
+	pageSize       int
 	cursor         string
 	onePage        bool
 	meta           *Meta
@@ -137,6 +138,12 @@ func IfNoneMatch(etag string) CallOption {
 // crash: 1 to 255 visible ASCII characters, the same for the same content.
 func IdempotencyKey(key string) CallOption {
 	return func(o *callOptions) { o.idempotencyKey, o.keyGiven = key, true }
+}
+
+// PageSize is how many entries of a list a request returns, 1 to 100. The default is 100,
+// because every page is a request that counts.
+func PageSize(entries int) CallOption {
+	return func(o *callOptions) { o.pageSize = entries }
 }
 
 // FromCursor makes a list begin at a cursor that [Meta.NextCursor] returned for the

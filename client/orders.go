@@ -5,39 +5,14 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 
 	"animalstore"
 )
 
-// OrderQuery selects orders. The zero value of a filter matches all of them.
-type OrderQuery struct {
-	Statuses  []animalstore.OrderStatus
-	PetID     int64
-	Reference string // exactly this one
-	Oldest    bool   // list the oldest first
-	PageSize  int    // see [PageQuery]
-}
-
 // ListOrders lists orders, the newest first unless q says otherwise, with the guarantee of
 // [Client.ListPets].
-func (c *Client) ListOrders(ctx context.Context, q OrderQuery, options ...CallOption) iter.Seq2[animalstore.Order, error] {
-	query := url.Values{}
-	if len(q.Statuses) > 0 {
-		query.Set("status", joined(q.Statuses))
-	}
-	if q.PetID != 0 {
-		query.Set("petId", strconv.FormatInt(q.PetID, 10))
-	}
-	if q.Reference != "" {
-		query.Set("reference", q.Reference)
-	}
-	if q.Oldest {
-		query.Set("sort", "oldest")
-	}
-	return list(ctx, c, "listOrders", "/store/orders", query, q.PageSize, options, isOrder)
+func (c *Client) ListOrders(ctx context.Context, q animalstore.OrderQuery, options ...CallOption) iter.Seq2[animalstore.Order, error] {
+	return list(ctx, c, "listOrders", "/store/orders", q.Values(), options, isOrder)
 }
 
 // PlaceOrder orders a pet, which must be available and becomes pending. Only one
@@ -59,14 +34,6 @@ func (c *Client) GetOrder(ctx context.Context, id int64, options ...CallOption) 
 func (c *Client) UpdateOrder(ctx context.Context, id int64, patch animalstore.OrderPatch, options ...CallOption) (animalstore.Order, error) {
 	op := operation{name: "updateOrder", method: http.MethodPatch, path: orderPath(id), body: patch, conditional: true}
 	return receive(ctx, c, op, options, isOrder)
-}
-
-func joined[S ~string](values []S) string {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = string(v)
-	}
-	return strings.Join(texts, ",")
 }
 
 func orderPath(id int64) string { return fmt.Sprintf("/store/orders/%d", id) }

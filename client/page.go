@@ -11,25 +11,15 @@ import (
 	"strings"
 )
 
-// PageQuery is the query of a list without filters.
-type PageQuery struct {
-	// PageSize is the number of entries per page, 1 to 100. 0 means 100, because
-	// every page is a request that counts.
-	PageSize int
-}
-
 const maxPageSize = 100
 
 // list iterates over a list. It requests a page when its first entry is needed.
-func list[T any](ctx context.Context, c *Client, name, path string, query url.Values, pageSize int, options []CallOption, check func(*T) bool) iter.Seq2[T, error] {
-	if pageSize == 0 {
-		pageSize = maxPageSize
-	}
-	query.Set("limit", strconv.Itoa(pageSize))
-	var given callOptions
+func list[T any](ctx context.Context, c *Client, name, path string, query url.Values, options []CallOption, check func(*T) bool) iter.Seq2[T, error] {
+	given := callOptions{pageSize: maxPageSize}
 	for _, option := range options {
 		option(&given)
 	}
+	query.Set("limit", strconv.Itoa(given.pageSize))
 	if given.cursor != "" {
 		query.Set("cursor", given.cursor)
 	}

@@ -7,43 +7,16 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"animalstore"
 )
-
-// PetQuery selects pets. The zero value of a filter matches all of them.
-type PetQuery struct {
-	Status     animalstore.PetStatus
-	CategoryID *int64  // new(int64(7)) for category 7: 0 is a valid category
-	IDs        []int64 // at most 100
-	Name       string  // what one of the first four words of the name begins with, ignoring case; at most 100 characters, and not with IDs
-	PageSize   int     // see [PageQuery]
-}
 
 // ListPets lists pets, newest first, or sorted by name if q has a Name. Pets that exist
 // during the whole listing are listed exactly once, regardless of other changes. Pets added
 // during it are not listed, except by name, where renamed pets may be missing or listed
 // twice.
-func (c *Client) ListPets(ctx context.Context, q PetQuery, options ...CallOption) iter.Seq2[animalstore.Pet, error] {
-	return list(ctx, c, "listPets", "/pets", q.values(), q.PageSize, options, isPet)
-}
-
-func (q *PetQuery) values() url.Values {
-	query := url.Values{}
-	if q.Status != "" {
-		query.Set("status", string(q.Status))
-	}
-	if q.CategoryID != nil {
-		query.Set("categoryId", strconv.FormatInt(*q.CategoryID, 10))
-	}
-	if q.IDs != nil {
-		query.Set("id", joinIDs(q.IDs))
-	}
-	if q.Name != "" {
-		query.Set("name", q.Name)
-	}
-	return query
+func (c *Client) ListPets(ctx context.Context, q animalstore.PetQuery, options ...CallOption) iter.Seq2[animalstore.Pet, error] {
+	return list(ctx, c, "listPets", "/pets", q.Values(), options, isPet)
 }
 
 // FindPet returns one pet by its id. The error has code pet_not_found if it doesn't
@@ -102,11 +75,3 @@ func (c *Client) DeletePet(ctx context.Context, id int64, options ...CallOption)
 func petPath(id int64) string { return fmt.Sprintf("/pets/%d", id) }
 
 func isPet(p *animalstore.Pet) bool { return p.ID > 0 && p.Name != "" && p.Status != "" }
-
-func joinIDs(ids []int64) string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = strconv.FormatInt(id, 10)
-	}
-	return strings.Join(texts, ",")
-}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -42,17 +41,10 @@ func (c *Client) AddPhoto(ctx context.Context, petID int64, picture io.Reader, o
 	return receive(ctx, c, op, options, isPhoto)
 }
 
-// PhotoQuery selects the photos of pets.
-type PhotoQuery struct {
-	PetIDs   []int64 // 1 to 100
-	PageSize int     // see [PageQuery]
-}
-
 // ListPhotos lists the photos of pets, oldest first. Photos that exist during the whole
 // listing are listed exactly once; photos added during it may be listed too.
-func (c *Client) ListPhotos(ctx context.Context, q PhotoQuery, options ...CallOption) iter.Seq2[animalstore.Photo, error] {
-	query := url.Values{"petId": {joinIDs(q.PetIDs)}}
-	return list(ctx, c, "listPhotos", "/photos", query, q.PageSize, options, isPhoto)
+func (c *Client) ListPhotos(ctx context.Context, q animalstore.PhotoQuery, options ...CallOption) iter.Seq2[animalstore.Photo, error] {
+	return list(ctx, c, "listPhotos", "/photos", q.Values(), options, isPhoto)
 }
 
 // GetPhoto returns one photo, without its image.

@@ -31,8 +31,8 @@ func (w WebhookWithSecret) LogValue() slog.Value { return slog.StringValue(w.Str
 
 // ListWebhooks lists webhooks, newest first. Like all operations on webhooks it needs a
 // key with the admin permission.
-func (c *Client) ListWebhooks(ctx context.Context, q PageQuery, options ...CallOption) iter.Seq2[animalstore.Webhook, error] {
-	return list(ctx, c, "listWebhooks", "/webhooks", url.Values{}, q.PageSize, options, isWebhook)
+func (c *Client) ListWebhooks(ctx context.Context, options ...CallOption) iter.Seq2[animalstore.Webhook, error] {
+	return list(ctx, c, "listWebhooks", "/webhooks", url.Values{}, options, isWebhook)
 }
 
 // CreateWebhook creates a webhook. Store its secret: it is not shown again, and
@@ -85,19 +85,9 @@ func (c *Client) PingWebhookAs(ctx context.Context, id int64, eventType animalst
 	return receive(ctx, c, op, options, isDelivery)
 }
 
-// DeliveryQuery selects deliveries. The zero value selects all.
-type DeliveryQuery struct {
-	State    animalstore.DeliveryState
-	PageSize int // see [PageQuery]
-}
-
 // ListDeliveries lists the deliveries to a webhook, newest first.
-func (c *Client) ListDeliveries(ctx context.Context, webhookID int64, q DeliveryQuery, options ...CallOption) iter.Seq2[animalstore.Delivery, error] {
-	query := url.Values{}
-	if q.State != "" {
-		query.Set("state", string(q.State))
-	}
-	return list(ctx, c, "listDeliveries", webhookPath(webhookID)+"/deliveries", query, q.PageSize, options, isDelivery)
+func (c *Client) ListDeliveries(ctx context.Context, webhookID int64, q animalstore.DeliveryQuery, options ...CallOption) iter.Seq2[animalstore.Delivery, error] {
+	return list(ctx, c, "listDeliveries", webhookPath(webhookID)+"/deliveries", q.Values(), options, isDelivery)
 }
 
 // GetDelivery returns a delivery to a webhook and the body that is sent.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"animalstore"
+
 	"github.com/chromedp/chromedp"
 
 	goclient "animalstore/client"
@@ -111,7 +113,7 @@ func (i importer) importMany() {
 func (i importer) wantPets(category int64, want int) {
 	i.t.Helper()
 	got := 0
-	for _, err := range i.api.ListPets(i.t.Context(), goclient.PetQuery{CategoryID: &category}) {
+	for _, err := range i.api.ListPets(i.t.Context(), animalstore.PetQuery{CategoryID: &category}) {
 		if err != nil {
 			i.t.Fatal(err)
 		}

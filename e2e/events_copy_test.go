@@ -85,7 +85,7 @@ func (f *followers) stop() {
 }
 
 func (f *followers) useClient(ctx context.Context, copied *storeCopy, c *goclient.Client) {
-	for e, err := range c.Events(ctx, goclient.EventsOptions{}) {
+	for e, err := range c.Events(ctx, animalstore.EventQuery{}) {
 		if err != nil {
 			if ctx.Err() == nil {
 				f.t.Errorf("%s: %v", copied.name, err)

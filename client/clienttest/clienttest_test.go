@@ -18,7 +18,7 @@ func TestNew(t *testing.T) {
 	if _, err := one.Client.CreatePet(t.Context(), animalstore.NewPet{Name: "Rex"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range two.Client.ListPets(t.Context(), client.PetQuery{}) {
+	for _, err := range two.Client.ListPets(t.Context(), animalstore.PetQuery{}) {
 		t.Errorf("got a pet of another store (%v), want none", err)
 	}
 	// The service is real, on a real address.

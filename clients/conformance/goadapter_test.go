@@ -226,6 +226,9 @@ func callOperation(c *client.Client, cmd goCommand, meta *client.Meta) (any, err
 		return nil, err
 	}
 	a.take = cmd.Options.Take
+	if a.Query.PageSize != 0 {
+		options = append(options, client.PageSize(a.Query.PageSize))
+	}
 	return a.call(ctx, c, cmd.Call, options)
 }
 

@@ -38,7 +38,7 @@ type goArgs struct {
 		Name       string
 		PetID      int64
 		State      animalstore.DeliveryState
-		Reference  string
+		Reference  animalstore.OptionalText
 		Oldest     bool
 		KeyID      int64
 		Code       animalstore.Code
@@ -123,13 +123,17 @@ func (p goPatch) pet() animalstore.PetPatch {
 	return animalstore.PetPatch{Name: p.Name, CategoryID: p.CategoryID, Status: (*animalstore.PetStatus)(p.Status)}
 }
 
-func (a goArgs) events() client.EventsOptions {
+func (a goArgs) events() animalstore.EventQuery {
 	e := a.Events
-	return client.EventsOptions{After: e.After, Latest: e.Latest, Before: e.Before, Newest: e.Newest,
-		Types: animalstore.EventPatterns(strings.Join(e.Types, ",")), Subject: e.Subject, PetID: e.PetID}
+	q := animalstore.EventQuery{
+		Types: animalstore.EventPatterns(strings.Join(e.Types, ",")), Subject: e.Subject, PetID: e.PetID,
+		Latest: e.Latest, Before: e.Before, Newest: e.Newest,
+	}
+	if e.After != 0 {
+		q.After = &e.After
+	}
+	return q
 }
-
-func (a goArgs) page() client.PageQuery { return client.PageQuery{PageSize: a.Query.PageSize} }
 
 func (a goArgs) grace() time.Duration { return time.Duration(a.GraceSeconds) * time.Second }
 
@@ -137,7 +141,7 @@ func (a goArgs) grace() time.Duration { return time.Duration(a.GraceSeconds) * t
 func (a goArgs) call(ctx context.Context, c *client.Client, name string, o []client.CallOption) (any, error) {
 	switch name {
 	case "listPets":
-		q := client.PetQuery{Status: animalstore.PetStatus(animalstore.JoinNames(a.Query.Status)), CategoryID: a.Query.CategoryID, IDs: a.Query.IDs, Name: a.Query.Name, PageSize: a.Query.PageSize}
+		q := animalstore.PetQuery{Status: animalstore.PetStatus(animalstore.JoinNames(a.Query.Status)), CategoryID: a.Query.CategoryID, IDs: a.Query.IDs, Name: a.Query.Name}
 		return take(a.take, c.ListPets(ctx, q, o...))
 	case "findPet":
 		return c.FindPet(ctx, a.PetID, o...)
@@ -155,7 +159,7 @@ func (a goArgs) call(ctx context.Context, c *client.Client, name string, o []cli
 	case "deletePet":
 		return nil, c.DeletePet(ctx, a.PetID, o...)
 	case "listOrders":
-		q := client.OrderQuery{Statuses: a.Query.Status, PetID: a.Query.PetID, Reference: a.Query.Reference, Oldest: a.Query.Oldest, PageSize: a.Query.PageSize}
+		q := animalstore.OrderQuery{Statuses: a.Query.Status, PetID: a.Query.PetID, Reference: a.Query.Reference, Oldest: a.Query.Oldest}
 		return take(a.take, c.ListOrders(ctx, q, o...))
 	case "placeOrder":
 		return c.PlaceOrder(ctx, animalstore.NewOrder{PetID: a.PetID, Reference: a.Reference, Note: a.Note}, o...)
@@ -164,9 +168,9 @@ func (a goArgs) call(ctx context.Context, c *client.Client, name string, o []cli
 	case "updateOrder":
 		return c.UpdateOrder(ctx, a.OrderID, a.Patch.order(), o...)
 	case "getInventory":
-		return c.GetInventory(ctx, client.InventoryQuery{CategoryID: a.Query.CategoryID}, o...)
+		return c.GetInventory(ctx, animalstore.InventoryQuery{CategoryID: a.Query.CategoryID}, o...)
 	case "listCategories":
-		return take(a.take, c.ListCategories(ctx, a.page(), o...))
+		return take(a.take, c.ListCategories(ctx, o...))
 	case "getCategory":
 		return c.GetCategory(ctx, a.CategoryID, o...)
 	case "putCategory":
@@ -185,7 +189,7 @@ func (a goArgs) call(ctx context.Context, c *client.Client, name string, o []cli
 	case "addPhoto":
 		return c.AddPhoto(ctx, a.PetID, bytes.NewReader(append(a.Picture, make([]byte, a.Size)...)), o...)
 	case "listPhotos":
-		return take(a.take, c.ListPhotos(ctx, client.PhotoQuery{PetIDs: a.PetIDs, PageSize: a.Query.PageSize}, o...))
+		return take(a.take, c.ListPhotos(ctx, animalstore.PhotoQuery{PetIDs: a.PetIDs}, o...))
 	case "getPhoto":
 		return c.GetPhoto(ctx, a.PhotoID, o...)
 	case "getImage":
@@ -195,14 +199,14 @@ func (a goArgs) call(ctx context.Context, c *client.Client, name string, o []cli
 	case "deletePhoto":
 		return nil, c.DeletePhoto(ctx, a.PhotoID, o...)
 	case "listFailures":
-		q := client.FailureQuery{KeyID: a.Query.KeyID, Code: a.Query.Code, RequestID: a.Query.RequestID, Since: a.Query.Since, PageSize: a.Query.PageSize}
+		q := animalstore.FailureQuery{KeyID: a.Query.KeyID, Code: a.Query.Code, RequestID: a.Query.RequestID, Since: a.Query.Since}
 		return take(a.take, c.ListFailures(ctx, q, o...))
 	case "getUsage":
 		return c.GetUsage(ctx, a.Hours, o...)
 	case "getStatus":
 		return c.GetStatus(ctx, o...)
 	case "listKeys":
-		return take(a.take, c.ListKeys(ctx, a.page(), o...))
+		return take(a.take, c.ListKeys(ctx, o...))
 	case "createKey":
 		return c.CreateKey(ctx, a.Key.newKey(), o...)
 	case "getKey":
@@ -218,7 +222,7 @@ func (a goArgs) call(ctx context.Context, c *client.Client, name string, o []cli
 	case "getKeyUsage":
 		return c.GetKeyUsage(ctx, a.KeyID, a.Hours, o...)
 	case "listWebhooks":
-		return take(a.take, c.ListWebhooks(ctx, a.page(), o...))
+		return take(a.take, c.ListWebhooks(ctx, o...))
 	case "createWebhook":
 		types := animalstore.EventPatterns(strings.Join(a.Webhook.Types, ","))
 		return c.CreateWebhook(ctx, animalstore.NewWebhook{URL: a.Webhook.URL, Types: types, Description: a.Webhook.Description}, o...)
@@ -236,7 +240,7 @@ func (a goArgs) call(ctx context.Context, c *client.Client, name string, o []cli
 		}
 		return c.PingWebhook(ctx, a.WebhookID, o...)
 	case "listDeliveries":
-		return take(a.take, c.ListDeliveries(ctx, a.WebhookID, client.DeliveryQuery{State: a.Query.State, PageSize: a.Query.PageSize}, o...))
+		return take(a.take, c.ListDeliveries(ctx, a.WebhookID, animalstore.DeliveryQuery{State: a.Query.State}, o...))
 	case "getDelivery":
 		return c.GetDelivery(ctx, a.WebhookID, a.DeliveryID, o...)
 	case "retryDelivery":

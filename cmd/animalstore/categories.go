@@ -44,7 +44,7 @@ func categoriesListCommand(conn *connection) *cobra.Command {
 		Example: `  animalstore categories list
   animalstore categories list --all --json`,
 	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Category, error] {
-		return s.ListCategories(cmd.Context(), client.PageQuery{PageSize: pageSize})
+		return s.ListCategories(cmd.Context(), client.PageSize(pageSize))
 	})
 }
 

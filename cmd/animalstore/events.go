@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"net/url"
 	"strconv"
 	"strings"
 
 	"animalstore"
-	"animalstore/client"
 	"animalstore/internal/cli"
 	"animalstore/internal/terminal"
 
@@ -74,7 +74,7 @@ func (f *eventFlags) register(cmd *cobra.Command) {
 
 func (f *eventFlags) check(cmd *cobra.Command) error {
 	if len(f.types) > 0 {
-		if _, err := animalstore.ParseEventTypes(strings.Join(f.types, ",")); err != nil {
+		if _, err := animalstore.ParseEventQuery(url.Values{"type": f.types}); err != nil {
 			return cli.Usagef("--%s", err.(*animalstore.Error).Message)
 		}
 	}
@@ -100,13 +100,18 @@ func (f *eventFlags) check(cmd *cobra.Command) error {
 }
 
 func (f *eventFlags) events(cmd *cobra.Command, s invocation) iter.Seq2[animalstore.Event, error] {
-	o := client.EventsOptions{Types: animalstore.EventPatterns(strings.Join(f.types, ",")), Subject: f.subject, PetID: f.pet, After: f.after, Newest: f.before == "latest"}
-	o.Before, _ = strconv.ParseInt(f.before, 10, 64) // check has seen it
-	if f.follow {
-		o.Latest = !cmd.Flag("after").Changed
-		return s.Events(cmd.Context(), o)
+	q := animalstore.EventQuery{Types: animalstore.EventPatterns(strings.Join(f.types, ",")), Subject: f.subject, PetID: f.pet, Newest: f.before == "latest"}
+	q.Before, _ = strconv.ParseInt(f.before, 10, 64) // check has seen it
+	switch {
+	case cmd.Flag("after").Changed:
+		q.After = &f.after
+	case f.follow:
+		q.Latest = true
 	}
-	return s.ListEvents(cmd.Context(), o)
+	if f.follow {
+		return s.Events(cmd.Context(), q)
+	}
+	return s.ListEvents(cmd.Context(), q)
 }
 
 // printEvents prints each event as soon as it arrives.

@@ -95,7 +95,7 @@ const followFailuresEvery = 5 * time.Second
 type failureFlags struct {
 	follow bool
 	since  string
-	query  client.FailureQuery
+	query  animalstore.FailureQuery
 }
 
 func (f *failureFlags) register(cmd *cobra.Command) {
@@ -141,9 +141,7 @@ func parseSince(text string, now time.Time) (animalstore.Time, error) {
 }
 
 func (f *failureFlags) list(ctx context.Context, c *client.Client, pageSize int) iter.Seq2[animalstore.Failure, error] {
-	q := f.query
-	q.PageSize = pageSize
-	return c.ListFailures(ctx, q)
+	return c.ListFailures(ctx, f.query, client.PageSize(pageSize))
 }
 
 // followNew prints new failures at every tick, until ctx ends: with --since, those since

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"animalstore/client"
+	"animalstore"
 	"animalstore/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -20,7 +20,7 @@ category. The counts may be up to ten seconds old.
 		Example: `  animalstore inventory
   animalstore inventory --category 7 --json`,
 	}, func(cmd *cobra.Command, s invocation) error {
-		var q client.InventoryQuery
+		var q animalstore.InventoryQuery
 		if cmd.Flag("category").Changed {
 			q.CategoryID = &category
 		}

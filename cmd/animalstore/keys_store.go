@@ -156,9 +156,9 @@ func (d databaseKeys) Import(ctx context.Context, k animalstore.NewKey, secret s
 
 func (d databaseKeys) List(ctx context.Context, pageSize int) iter.Seq2[animalstore.Key, error] {
 	return func(yield func(animalstore.Key, error) bool) {
-		q := db.KeyQuery{Limit: pageSize}
+		at := db.Page{Limit: pageSize}
 		for {
-			page, err := d.store.Keys(ctx, q)
+			page, err := d.store.Keys(ctx, at)
 			if err != nil {
 				yield(animalstore.Key{}, fmt.Errorf("list the keys: %w", err))
 				return
@@ -168,10 +168,10 @@ func (d databaseKeys) List(ctx context.Context, pageSize int) iter.Seq2[animalst
 					return
 				}
 			}
-			if len(page) < q.Limit {
+			if len(page) < pageSize {
 				return
 			}
-			q.Before = page[len(page)-1].ID
+			at.After = page[len(page)-1].ID
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (s serverKeys) Create(ctx context.Context, k animalstore.NewKey) (animalsto
 }
 
 func (s serverKeys) List(ctx context.Context, pageSize int) iter.Seq2[animalstore.Key, error] {
-	return s.client.ListKeys(ctx, client.PageQuery{PageSize: pageSize})
+	return s.client.ListKeys(ctx, client.PageSize(pageSize))
 }
 
 func (s serverKeys) Show(ctx context.Context, id int64) (animalstore.Key, *ratelimit.Status, error) {

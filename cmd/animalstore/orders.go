@@ -55,7 +55,7 @@ func orderColour(o animalstore.Order) terminal.Colour {
 }
 
 func ordersListCommand(conn *connection) *cobra.Command {
-	var q client.OrderQuery
+	var q animalstore.OrderQuery
 	var statuses []string
 	var sort string
 	cmd := orders.onList(conn, &cobra.Command{
@@ -80,12 +80,11 @@ func ordersListCommand(conn *connection) *cobra.Command {
 			return cmp.Or(cli.NotEmpty(cmd, "status"), cli.NotEmpty(cmd, "reference"))
 		},
 	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Order, error] {
-		q.PageSize = pageSize
-		return s.ListOrders(cmd.Context(), q)
+		return s.ListOrders(cmd.Context(), q, client.PageSize(pageSize))
 	})
 	cmd.Flags().StringSliceVar(&statuses, "status", nil, "only orders with one of these comma-separated statuses: "+animalstore.JoinOr(animalstore.OrderStatuses))
 	cli.CompleteFlag(cmd, "status", cli.CompleteList(animalstore.OrderStatuses))
-	cmd.Flags().StringVar(&q.Reference, "reference", "", "only orders with exactly this `text` as their reference")
+	cmd.Flags().StringVar((*string)(&q.Reference), "reference", "", "only orders with exactly this `text` as their reference")
 	cli.RegisterOneOf(cmd, &sort, []string{"oldest"}, "sort", "oldest: the oldest first")
 	cmd.Flags().Int64Var(&q.PetID, "pet", 0, "only orders for the pet with this `id`")
 	return cmd

@@ -63,8 +63,8 @@ func (f *petFilter) register(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&f.category, "category", 0, "only pets in the category with this `id`")
 }
 
-func (f *petFilter) query(cmd *cobra.Command) client.PetQuery {
-	q := client.PetQuery{Status: f.status}
+func (f *petFilter) query(cmd *cobra.Command) animalstore.PetQuery {
+	q := animalstore.PetQuery{Status: f.status}
 	if cmd.Flag("category").Changed {
 		q.CategoryID = &f.category
 	}
@@ -105,8 +105,8 @@ func petsListCommand(conn *connection) *cobra.Command {
 		},
 	}, &f, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Pet, error] {
 		q := filter.query(cmd)
-		q.IDs, q.Name, q.PageSize = ids, name, pageSize
-		return s.ListPets(cmd.Context(), q)
+		q.IDs, q.Name = ids, name
+		return s.ListPets(cmd.Context(), q, client.PageSize(pageSize))
 	})
 	filter.register(cmd)
 	cli.RegisterIDs(cmd, &ids, "id", "only pets with these comma-separated `ids`")
@@ -319,7 +319,7 @@ func removalQuestion(found []animalstore.Pet) string {
 // findPets returns the pets with these ids, in the same order, to be removed.
 func findPets(ctx context.Context, c *client.Client, ids []int64) ([]animalstore.Pet, error) {
 	found := map[int64]animalstore.Pet{}
-	for pet, err := range c.ListPets(ctx, client.PetQuery{IDs: ids}) {
+	for pet, err := range c.ListPets(ctx, animalstore.PetQuery{IDs: ids}) {
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,6 @@ A file that is replaced keeps its mode.`,
 			}
 			format = cmp.Or(format, petfile.FormatOf(name), petfile.CSV)
 			q := filter.query(cmd)
-			q.PageSize = maxPage
 			conn.bulk = true
 			return conn.do(cmd, func(s invocation) error {
 				return s.exportPets(name, format, s.ListPets(cmd.Context(), q))

@@ -118,7 +118,7 @@ func photosListCommand(conn *connection) *cobra.Command {
 			return nil
 		},
 	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Photo, error] {
-		return s.ListPhotos(cmd.Context(), client.PhotoQuery{PetIDs: ids, PageSize: pageSize})
+		return s.ListPhotos(cmd.Context(), animalstore.PhotoQuery{PetIDs: ids}, client.PageSize(pageSize))
 	})
 	cli.RegisterIDs(cmd, &ids, "pet", "the comma-separated `ids` of the pets (required)")
 	return cmd

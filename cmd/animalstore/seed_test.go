@@ -35,8 +35,8 @@ func everything(t *testing.T, store db.DB) (all db.Rows) {
 	t.Helper()
 	const limit = 10_000
 	var errs [3]error
-	all.Pets, errs[0] = store.Pets(t.Context(), db.PetQuery{Limit: limit})
-	all.Orders, errs[1] = store.Orders(t.Context(), db.OrderQuery{Limit: limit})
+	all.Pets, errs[0] = store.Pets(t.Context(), animalstore.PetQuery{}, db.Page{Limit: limit})
+	all.Orders, errs[1] = store.Orders(t.Context(), animalstore.OrderQuery{}, db.Page{Limit: limit})
 	all.Categories, errs[2] = store.Categories(t.Context(), db.CategoryQuery{Limit: limit})
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)

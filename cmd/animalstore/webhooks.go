@@ -67,7 +67,7 @@ func webhooksListCommand(conn *connection) *cobra.Command {
 		Example: `  animalstore webhooks list
   animalstore webhooks list --json`,
 	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Webhook, error] {
-		return s.ListWebhooks(cmd.Context(), client.PageQuery{PageSize: pageSize})
+		return s.ListWebhooks(cmd.Context(), client.PageSize(pageSize))
 	})
 }
 

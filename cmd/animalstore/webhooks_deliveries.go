@@ -88,7 +88,7 @@ webhook doesn't get such events. It is tried once.`,
 }
 
 func webhooksDeliveriesCommand(conn *connection) *cobra.Command {
-	var q client.DeliveryQuery
+	var q animalstore.DeliveryQuery
 	cmd := deliveries.onList(conn, &cobra.Command{
 		Use:   "deliveries WEBHOOK",
 		Short: "List what was sent to a webhook, the latest first",
@@ -99,8 +99,7 @@ kept for 30 days.`,
   animalstore webhooks deliveries 1 --state failed --all --json`,
 		Args: cli.OneID("webhook", "webhooks"),
 	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Delivery, error] {
-		q.PageSize = pageSize
-		return s.ListDeliveries(cmd.Context(), cli.IDs(cmd.Flags().Args())[0], q)
+		return s.ListDeliveries(cmd.Context(), cli.IDs(cmd.Flags().Args())[0], q, client.PageSize(pageSize))
 	})
 	cli.RegisterOneOf(cmd, &q.State, animalstore.DeliveryStates, "state", "only deliveries in this state: "+animalstore.JoinOr(animalstore.DeliveryStates))
 	return cmd

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"animalstore"
-	"animalstore/client"
 	"animalstore/internal/cli"
 	"animalstore/internal/keys"
 	"animalstore/internal/terminal"
@@ -95,7 +94,7 @@ func (f *listenFlags) listen(cmd *cobra.Command, s invocation, to *webhook.Forwa
 		s.Note("The secret to verify with: %s", f.secret)
 	}
 	s.Note("Forwarding %s to %s. Ctrl-C ends this.", strings.Join(patterns.List(), ", "), terminal.Visible(f.forwardTo))
-	events := s.Events(cmd.Context(), client.EventsOptions{After: latest, Types: patterns})
+	events := s.Events(cmd.Context(), animalstore.EventQuery{After: &latest, Types: patterns})
 	return to.ForwardAll(cmd.Context(), events, func(e animalstore.Event, a animalstore.Attempt) error {
 		return printForwarded(s.Printer, e, a)
 	})

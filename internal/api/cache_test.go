@@ -38,8 +38,8 @@ func (d *changingDB) Generation() (generation uint64, stable bool) {
 	return generation, stable && !d.committing
 }
 
-func (d *changingDB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
-	pets, err := d.faultyDB.Pets(ctx, q)
+func (d *changingDB) Pets(ctx context.Context, q animalstore.PetQuery, page db.Page) ([]animalstore.Pet, error) {
+	pets, err := d.faultyDB.Pets(ctx, q, page)
 	if changed := d.changed; changed != nil {
 		d.changed = nil
 		changed()

@@ -8,21 +8,23 @@ import (
 	"animalstore/internal/strictjson"
 )
 
-// listCategories serves GET /v1/categories.
+// listCategories serves GET /v1/categories. Any integer is the id of a category.
 func (s *Server) listCategories(w http.ResponseWriter, r *request) error {
-	q, err := parseListQuery("/v1/categories", r.URL.RawQuery)
+	l, _, err := parseListQuery("/v1/categories", r.URL.RawQuery, parseNoFilters)
 	if err != nil {
 		return err
 	}
-	query := db.CategoryQuery{Limit: q.limit + 1}
-	if q.resumed {
-		query.After = &q.position.id
+	query := db.CategoryQuery{Limit: l.limit + 1}
+	if l.resumed {
+		query.After = &l.position.id
 	}
 	categories, err := s.db.Categories(r.Context(), query)
 	if err != nil {
 		return err
 	}
-	return writePage(w, r, q, categories, func(c *animalstore.Category) int64 { return c.ID })
+	categories, link := pageOf(l, categories, func(c *animalstore.Category) int64 { return c.ID })
+	setHeader(w, "Link", link)
+	return writeResource(w, r, http.StatusOK, categories)
 }
 
 // getCategory serves GET /v1/categories/{categoryId}.

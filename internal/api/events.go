@@ -3,7 +3,6 @@ package api
 import (
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"animalstore"
@@ -24,7 +23,7 @@ func (s *Server) listEvents(w http.ResponseWriter, r *request) error {
 		}
 		return s.streamEvents(w, r, q)
 	}
-	if q.before != "" {
+	if q.Backwards() {
 		return s.listEventsBefore(w, r, q)
 	}
 	reader, err := s.openReader(r, q)
@@ -42,17 +41,14 @@ func (s *Server) listEvents(w http.ResponseWriter, r *request) error {
 
 // listEventsBefore serves a page that leads back to older events.
 func (s *Server) listEventsBefore(w http.ResponseWriter, r *request, q *eventQuery) error {
-	before := int64(db.LatestEvents)
-	var err error
-	if q.before == latest {
-		_, err = s.db.PublishEvents(r.Context())
-	} else {
-		before, err = strconv.ParseInt(q.before, 10, 64)
+	before := q.Before
+	if q.Newest {
+		if _, err := s.db.PublishEvents(r.Context()); err != nil {
+			return err
+		}
+		before = db.LatestEvents
 	}
-	if err != nil {
-		return err
-	}
-	messages, last, err := s.Events.ReadBefore(r.Context(), before, q.filter, r.view(), q.limit)
+	messages, last, err := s.Events.ReadBefore(r.Context(), before, q.EventQuery, r.view(), q.limit)
 	if err != nil {
 		return expiredError(err)
 	}
@@ -66,18 +62,18 @@ func (s *Server) listEventsBefore(w http.ResponseWriter, r *request, q *eventQue
 func (s *Server) openReader(r *request, q *eventQuery) (*events.Reader, error) {
 	var position int64
 	var err error
-	switch q.after {
-	case latest:
+	switch {
+	case q.Latest:
 		position, err = s.db.PublishEvents(r.Context())
-	case "":
-		position, _, err = s.db.EventRange(r.Context())
+	case q.After != nil:
+		position = *q.After
 	default:
-		position, err = strconv.ParseInt(q.after, 10, 64)
+		position, _, err = s.db.EventRange(r.Context())
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.Events.NewReader(position, q.filter, r.view()), nil
+	return s.Events.NewReader(position, q.EventQuery, r.view()), nil
 }
 
 // view is what the caller may see of events.
@@ -154,5 +150,5 @@ func expiredError(err error) error {
 	if !errors.Is(err, db.ErrEventsExpired) {
 		return err
 	}
-	return animalstore.Errorf(animalstore.EventsExpired, "these events are no longer kept, or the id is from another store: read the lists again, then continue from the newest event (after=%s)", latest)
+	return animalstore.Errorf(animalstore.EventsExpired, "these events are no longer kept, or the id is from another store: read the lists again, then continue from the newest event (after=latest)")
 }

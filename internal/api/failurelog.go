@@ -147,7 +147,7 @@ func (s *Server) recordFailure(r *request, code animalstore.Code, message string
 func storedPath(pattern, path string) string {
 	segments := strings.Split(pattern, "/")
 	for i, value := range strings.Split(path, "/") {
-		if _, ok := parseInt64(value); ok && strings.HasPrefix(segments[i], "{") {
+		if _, ok := animalstore.ParseInteger(value); ok && strings.HasPrefix(segments[i], "{") {
 			segments[i] = value
 		}
 	}

@@ -272,7 +272,7 @@ func TestFailuresKeepNoValues(t *testing.T) {
 		if err := s.server.Save(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		stored, err := s.db.Failures(t.Context(), db.FailureQuery{Since: since, Limit: 1000})
+		stored, err := s.db.Failures(t.Context(), animalstore.FailureQuery{Since: since}, db.Page{Limit: 1000})
 		if err != nil || len(stored) < 4 {
 			t.Errorf("%s: got %d failures, %v, want more", op.id, len(stored), err)
 		}

@@ -97,8 +97,8 @@ func (f *faultyDB) DeletePet(ctx context.Context, id int64, check func(*animalst
 	return f.DB.DeletePet(ctx, id, check)
 }
 
-func (f *faultyDB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
-	return hit(ctx, f, "Pets", func() ([]animalstore.Pet, error) { return f.DB.Pets(ctx, q) })
+func (f *faultyDB) Pets(ctx context.Context, q animalstore.PetQuery, page db.Page) ([]animalstore.Pet, error) {
+	return hit(ctx, f, "Pets", func() ([]animalstore.Pet, error) { return f.DB.Pets(ctx, q, page) })
 }
 
 func (f *faultyDB) AddFailures(ctx context.Context, failures []animalstore.Failure, limits db.FailureLimits) error {
@@ -108,8 +108,8 @@ func (f *faultyDB) AddFailures(ctx context.Context, failures []animalstore.Failu
 	return f.DB.AddFailures(ctx, failures, limits)
 }
 
-func (f *faultyDB) Failures(ctx context.Context, q db.FailureQuery) ([]animalstore.Failure, error) {
-	return hit(ctx, f, "Failures", func() ([]animalstore.Failure, error) { return f.DB.Failures(ctx, q) })
+func (f *faultyDB) Failures(ctx context.Context, q animalstore.FailureQuery, page db.Page) ([]animalstore.Failure, error) {
+	return hit(ctx, f, "Failures", func() ([]animalstore.Failure, error) { return f.DB.Failures(ctx, q, page) })
 }
 
 func (f *faultyDB) CountPets(ctx context.Context, categoryID *int64) (animalstore.Inventory, error) {
@@ -124,8 +124,8 @@ func (f *faultyDB) Photo(ctx context.Context, id int64) (animalstore.Photo, erro
 	return hit(ctx, f, "Photo", func() (animalstore.Photo, error) { return f.DB.Photo(ctx, id) })
 }
 
-func (f *faultyDB) Photos(ctx context.Context, q db.PhotoQuery) ([]animalstore.Photo, error) {
-	return hit(ctx, f, "Photos", func() ([]animalstore.Photo, error) { return f.DB.Photos(ctx, q) })
+func (f *faultyDB) Photos(ctx context.Context, q animalstore.PhotoQuery, page db.Page) ([]animalstore.Photo, error) {
+	return hit(ctx, f, "Photos", func() ([]animalstore.Photo, error) { return f.DB.Photos(ctx, q, page) })
 }
 
 func (f *faultyDB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.Photo) error) error {
@@ -151,8 +151,8 @@ func (f *faultyDB) Order(ctx context.Context, id int64) (animalstore.Order, erro
 	return hit(ctx, f, "Order", func() (animalstore.Order, error) { return f.DB.Order(ctx, id) })
 }
 
-func (f *faultyDB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
-	return hit(ctx, f, "Orders", func() ([]animalstore.Order, error) { return f.DB.Orders(ctx, q) })
+func (f *faultyDB) Orders(ctx context.Context, q animalstore.OrderQuery, page db.Page) ([]animalstore.Order, error) {
+	return hit(ctx, f, "Orders", func() ([]animalstore.Order, error) { return f.DB.Orders(ctx, q, page) })
 }
 
 func (f *faultyDB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore.Order) error) (animalstore.Order, error) {
@@ -194,8 +194,8 @@ func (f *faultyDB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
 	return hit(ctx, f, "Key", func() (animalstore.Key, error) { return f.DB.Key(ctx, id) })
 }
 
-func (f *faultyDB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
-	return hit(ctx, f, "Keys", func() ([]animalstore.Key, error) { return f.DB.Keys(ctx, q) })
+func (f *faultyDB) Keys(ctx context.Context, page db.Page) ([]animalstore.Key, error) {
+	return hit(ctx, f, "Keys", func() ([]animalstore.Key, error) { return f.DB.Keys(ctx, page) })
 }
 
 func (f *faultyDB) UpdateKey(ctx context.Context, id int64, at animalstore.Time, change func(*animalstore.Key, bool) error) (animalstore.Key, error) {
@@ -248,8 +248,8 @@ func (f *faultyDB) Webhook(ctx context.Context, id int64) (animalstore.Webhook, 
 	return hit(ctx, f, "Webhook", func() (animalstore.Webhook, error) { return f.DB.Webhook(ctx, id) })
 }
 
-func (f *faultyDB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Webhook, error) {
-	return hit(ctx, f, "Webhooks", func() ([]animalstore.Webhook, error) { return f.DB.Webhooks(ctx, q) })
+func (f *faultyDB) Webhooks(ctx context.Context, page db.Page) ([]animalstore.Webhook, error) {
+	return hit(ctx, f, "Webhooks", func() ([]animalstore.Webhook, error) { return f.DB.Webhooks(ctx, page) })
 }
 
 func (f *faultyDB) UpdateWebhook(ctx context.Context, id int64, change func(*animalstore.Webhook) error) (animalstore.Webhook, error) {
@@ -271,8 +271,8 @@ func (f *faultyDB) PingWebhook(ctx context.Context, id int64, eventType animalst
 	return hit(ctx, f, "PingWebhook", func() (animalstore.Delivery, error) { return f.DB.PingWebhook(ctx, id, eventType, at) })
 }
 
-func (f *faultyDB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.Delivery, error) {
-	return hit(ctx, f, "Deliveries", func() ([]animalstore.Delivery, error) { return f.DB.Deliveries(ctx, q) })
+func (f *faultyDB) Deliveries(ctx context.Context, webhookID int64, q animalstore.DeliveryQuery, page db.Page) ([]animalstore.Delivery, error) {
+	return hit(ctx, f, "Deliveries", func() ([]animalstore.Delivery, error) { return f.DB.Deliveries(ctx, webhookID, q, page) })
 }
 
 func (f *faultyDB) Delivery(ctx context.Context, webhookID, id int64) (animalstore.DeliveryWithBody, error) {

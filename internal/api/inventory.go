@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net/http"
-	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -16,11 +15,15 @@ import (
 
 // getInventory serves GET /v1/store/inventory.
 func (s *Server) getInventory(w http.ResponseWriter, r *request) error {
-	of, err := parseInventoryQuery(r.URL.RawQuery)
+	values, err := parseParams(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
-	inventory, age, err := s.inventories.get(r.Context(), of)
+	q, err := animalstore.ParseInventoryQuery(values)
+	if err != nil {
+		return err
+	}
+	inventory, age, err := s.inventories.get(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -28,36 +31,14 @@ func (s *Server) getInventory(w http.ResponseWriter, r *request) error {
 	return writeResource(w, r, http.StatusOK, inventory)
 }
 
-// parseInventoryQuery reads which pets to count.
-func parseInventoryQuery(rawQuery string) (of counted, err error) {
-	params, err := url.ParseQuery(rawQuery)
-	if err != nil {
-		return of, malformedQuery()
-	}
-	values, ok := params["categoryId"]
-	if !ok {
-		return counted{all: true}, nil
-	}
-	if of.category, ok = parseInt64(values[0]); !ok || len(values) > 1 {
-		return of, animalstore.Errorf(animalstore.InvalidParameter, "categoryId must be a 64-bit integer, given once")
-	}
-	return of, nil
-}
-
 // Inventory returns the number of pets in the store by status, at most ten seconds old.
 func (s *Server) Inventory(ctx context.Context) (animalstore.Inventory, error) {
-	inventory, _, err := s.inventories.get(ctx, counted{all: true})
+	inventory, _, err := s.inventories.get(ctx, animalstore.InventoryQuery{})
 	return inventory, err
 }
 
 // maxInventoryAge is how old a count may be, measured from its beginning.
 const maxInventoryAge = 10 * time.Second
-
-// counted is what is counted: all pets, or those of a category.
-type counted struct {
-	all      bool
-	category int64
-}
 
 // count is a count in progress, or one of the last ten seconds.
 type count struct {
@@ -75,17 +56,17 @@ type inventories struct {
 	slot *fair.Semaphore // for counting
 
 	mu     sync.Mutex
-	counts map[counted]*count
+	counts map[string]*count // by the query
 	made   int64
 }
 
 func newInventories(d db.Inventory, now func() time.Time) *inventories {
-	return &inventories{db: d, now: now, slot: fair.NewSemaphore(1, 0), counts: map[counted]*count{}}
+	return &inventories{db: d, now: now, slot: fair.NewSemaphore(1, 0), counts: map[string]*count{}}
 }
 
 // get returns a count and its age.
-func (i *inventories) get(ctx context.Context, of counted) (animalstore.Inventory, time.Duration, error) {
-	c := i.findOrBegin(ctx, of)
+func (i *inventories) get(ctx context.Context, q animalstore.InventoryQuery) (animalstore.Inventory, time.Duration, error) {
+	c := i.findOrBegin(ctx, q)
 	select {
 	case <-c.done:
 		return c.Inventory, max(0, i.now().Sub(c.began)), c.err
@@ -94,24 +75,25 @@ func (i *inventories) get(ctx context.Context, of counted) (animalstore.Inventor
 	}
 }
 
-func (i *inventories) findOrBegin(ctx context.Context, of counted) *count {
+func (i *inventories) findOrBegin(ctx context.Context, q animalstore.InventoryQuery) *count {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	now := i.now()
-	maps.DeleteFunc(i.counts, func(_ counted, c *count) bool {
+	maps.DeleteFunc(i.counts, func(_ string, c *count) bool {
 		return isClosed(c.done) && (c.err != nil || now.Sub(c.began) > maxInventoryAge)
 	})
+	of := q.Values().Encode()
 	c := i.counts[of]
 	if c == nil {
 		c = &count{done: make(chan struct{})}
 		i.counts[of] = c
-		go i.run(context.WithoutCancel(ctx), of, c) // others may wait for it
+		go i.run(context.WithoutCancel(ctx), q, c) // others may wait for it
 	}
 	return c
 }
 
 // run makes a count when it is the caller's turn.
-func (i *inventories) run(ctx context.Context, of counted, c *count) {
+func (i *inventories) run(ctx context.Context, q animalstore.InventoryQuery, c *count) {
 	defer close(c.done)
 	caller := fair.CallerOf(ctx)
 	if c.err = i.slot.Acquire(ctx, caller); c.err != nil {
@@ -119,20 +101,17 @@ func (i *inventories) run(ctx context.Context, of counted, c *count) {
 	}
 	defer i.slot.Release(caller)
 	c.began = i.now()
-	c.Inventory, c.err = i.count(ctx, of)
+	c.Inventory, c.err = i.count(ctx, q)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.made++
 }
 
-func (i *inventories) count(ctx context.Context, of counted) (_ animalstore.Inventory, err error) {
+func (i *inventories) count(ctx context.Context, q animalstore.InventoryQuery) (_ animalstore.Inventory, err error) {
 	defer recoverError(&err)
 	ctx, cancel := context.WithTimeout(ctx, maxInventoryAge)
 	defer cancel()
-	if of.all {
-		return i.db.CountPets(ctx, nil)
-	}
-	return i.db.CountPets(ctx, &of.category)
+	return i.db.CountPets(ctx, q.CategoryID)
 }
 
 func (i *inventories) countsMade() int64 {

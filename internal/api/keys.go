@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -20,22 +21,14 @@ type keyWithSecret struct {
 
 // listKeys serves GET /v1/keys.
 func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
-	q, err := parseListQuery("/v1/keys", r.URL.RawQuery)
-	if err != nil {
-		return err
+	list := func(ctx context.Context, _ noFilters, page db.Page) ([]animalstore.Key, error) {
+		all, err := s.db.Keys(ctx, page)
+		for i := range all {
+			all[i] = all[i].At(s.now())
+		}
+		return all, err
 	}
-	before, err := q.positiveID()
-	if err != nil {
-		return err
-	}
-	all, err := s.db.Keys(r.Context(), db.KeyQuery{Before: before, Limit: q.limit + 1})
-	if err != nil {
-		return err
-	}
-	for i := range all {
-		all[i] = all[i].At(s.now())
-	}
-	return writePage(w, r, q, all, func(k *animalstore.Key) int64 { return k.ID })
+	return serveList(w, r, "/v1/keys", parseNoFilters, list, func(k *animalstore.Key) int64 { return k.ID })
 }
 
 // createKey serves POST /v1/keys. The key is for this server's environment.

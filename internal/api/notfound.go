@@ -19,13 +19,13 @@ type resourceKind struct {
 }
 
 var (
-	petKind      = resourceKind{"pet", animalstore.PetNotFound, parseID, "a positive integer"}
-	photoKind    = resourceKind{"photo", animalstore.PhotoNotFound, parseID, "a positive integer"}
-	orderKind    = resourceKind{"order", animalstore.OrderNotFound, parseID, "a positive integer"}
-	keyKind      = resourceKind{"key", animalstore.KeyNotFound, parseID, "a positive integer"}
-	webhookKind  = resourceKind{"webhook", animalstore.WebhookNotFound, parseID, "a positive integer"}
-	deliveryKind = resourceKind{"delivery", animalstore.DeliveryNotFound, parseID, "a positive integer"}
-	categoryKind = resourceKind{"category", animalstore.CategoryNotFound, parseInt64, "a 64-bit integer"}
+	petKind      = resourceKind{"pet", animalstore.PetNotFound, animalstore.ParseID, "a positive integer"}
+	photoKind    = resourceKind{"photo", animalstore.PhotoNotFound, animalstore.ParseID, "a positive integer"}
+	orderKind    = resourceKind{"order", animalstore.OrderNotFound, animalstore.ParseID, "a positive integer"}
+	keyKind      = resourceKind{"key", animalstore.KeyNotFound, animalstore.ParseID, "a positive integer"}
+	webhookKind  = resourceKind{"webhook", animalstore.WebhookNotFound, animalstore.ParseID, "a positive integer"}
+	deliveryKind = resourceKind{"delivery", animalstore.DeliveryNotFound, animalstore.ParseID, "a positive integer"}
+	categoryKind = resourceKind{"category", animalstore.CategoryNotFound, animalstore.ParseInteger, "a 64-bit integer"}
 )
 
 // id reads an id. One that isn't valid can't exist.

@@ -3,54 +3,14 @@ package api
 import (
 	"context"
 	"net/http"
-	"unicode/utf8"
 
 	"animalstore"
-	"animalstore/internal/db"
 	"animalstore/internal/strictjson"
 )
 
 // listOrders serves GET /v1/store/orders.
 func (s *Server) listOrders(w http.ResponseWriter, r *request) error {
-	q, err := parseListQuery("/v1/store/orders", r.URL.RawQuery, "petId", "reference", "sort", "status")
-	if err != nil {
-		return err
-	}
-	query, err := orderQuery(q)
-	if err != nil {
-		return err
-	}
-	orders, err := s.db.Orders(r.Context(), query)
-	if err != nil {
-		return err
-	}
-	return writePage(w, r, q, orders, func(o *animalstore.Order) int64 { return o.ID })
-}
-
-// orderQuery reads the filters of a list of orders. Its limit is one more than the page
-// has, to see whether there is a next page.
-func orderQuery(q *listQuery) (query db.OrderQuery, err error) {
-	if query.Statuses, err = filterSomeOf(q, "status", animalstore.OrderStatuses); err != nil {
-		return query, err
-	}
-	if query.PetID, err = idFilter(q, "petId"); err != nil {
-		return query, err
-	}
-	if text, ok := q.filters["reference"]; ok {
-		n := utf8.RuneCountInString(text)
-		if n < 1 || n > animalstore.MaxReferenceLength || !isText(text) {
-			return query, q.invalidFilter("reference", "must have 1 to 100 characters, in UTF-8 and without U+0000")
-		}
-		query.Reference = animalstore.OptionalText(text)
-	}
-	sort, err := filterOneOf(q, "sort", []string{"oldest"})
-	if err != nil {
-		return query, err
-	}
-	query.Oldest = sort != ""
-	query.Limit = q.limit + 1
-	query.After, err = q.positiveID()
-	return query, err
+	return serveList(w, r, "/v1/store/orders", animalstore.ParseOrderQuery, s.db.Orders, func(o *animalstore.Order) int64 { return o.ID })
 }
 
 // placeOrder serves POST /v1/store/orders.

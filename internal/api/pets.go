@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -13,70 +12,27 @@ import (
 // listPets serves GET /v1/pets.
 func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 	return s.writeCached(w, r, func() (*page, error) {
-		q, err := parseListQuery("/v1/pets", r.URL.RawQuery, "categoryId", "id", "name", "status")
+		l, q, err := parseListQuery("/v1/pets", r.URL.RawQuery, animalstore.ParsePetQuery)
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := q.filters["name"]; ok {
-			return s.petsByName(r, q)
+		if q.Name != "" {
+			return s.petsByName(r, l, q)
 		}
-		query, err := petQuery(q)
+		if q.IDs != nil && !l.given {
+			l.limit = len(q.IDs)
+		}
+		at, err := l.page()
 		if err != nil {
 			return nil, err
 		}
-		pets, err := s.db.Pets(r.Context(), query)
+		pets, err := s.db.Pets(r.Context(), q, at)
 		if err != nil {
 			return nil, err
 		}
-		pets, link := pageOf(q, pets, func(p *animalstore.Pet) int64 { return p.ID })
-		return newPage(!q.resumed, link, encodePets(pets)), nil
+		pets, link := pageOf(l, pets, func(p *animalstore.Pet) int64 { return p.ID })
+		return newPage(!l.resumed, link, encodePets(pets)), nil
 	})
-}
-
-// petQuery reads the filters of a list of pets. Its limit is one more than the
-// page has, to see whether there is a next page.
-func petQuery(q *listQuery) (query db.PetQuery, err error) {
-	if query.Status, query.CategoryID, err = petFilters(q); err != nil {
-		return query, err
-	}
-	if text, ok := q.filters["id"]; ok {
-		if query.IDs, ok = parseIDs(text); !ok {
-			return query, q.invalidFilter("id", "must be a comma-separated list of 1 to 100 positive integers")
-		}
-		if !q.given {
-			q.limit = len(query.IDs)
-		}
-	}
-	query.Limit = q.limit + 1
-	query.Before, err = q.positiveID()
-	return query, err
-}
-
-// petFilters are the filters that every list of pets has.
-func petFilters(q *listQuery) (status animalstore.PetStatus, categoryID *int64, err error) {
-	if status, err = filterOneOf(q, "status", animalstore.PetStatuses); err != nil {
-		return "", nil, err
-	}
-	if text, ok := q.filters["categoryId"]; ok {
-		id, ok := parseInt64(text)
-		if !ok {
-			return "", nil, q.invalidFilter("categoryId", "must be a 64-bit integer")
-		}
-		categoryID = &id
-	}
-	return status, categoryID, nil
-}
-
-func parseIDs(text string) ([]int64, bool) {
-	var ids []int64
-	for part := range strings.SplitSeq(text, ",") {
-		id, ok := parseID(part)
-		if !ok || len(ids) == maxLimit {
-			return nil, false
-		}
-		ids = append(ids, id)
-	}
-	return ids, true
 }
 
 // createPet serves POST /v1/pets.

@@ -67,23 +67,13 @@ func (s *Server) checkPet(r *request, id int64, idempotency *db.Idempotency) err
 
 // listPhotos serves GET /v1/photos.
 func (s *Server) listPhotos(w http.ResponseWriter, r *request) error {
-	q, err := parseListQuery("/v1/photos", r.URL.RawQuery, "petId")
-	if err != nil {
-		return err
+	list := func(ctx context.Context, q animalstore.PhotoQuery, page db.Page) ([]animalstore.Photo, error) {
+		if q.PetIDs == nil {
+			return nil, animalstore.Errorf(animalstore.InvalidParameter, "petId is required: name 1 to 100 pets, separated by commas")
+		}
+		return s.db.Photos(ctx, q, page)
 	}
-	ids, ok := parseIDs(q.filters["petId"])
-	if !ok {
-		return q.invalidFilter("petId", "must be a comma-separated list of 1 to 100 positive integers: the pets whose photos to list")
-	}
-	after, err := q.positiveID()
-	if err != nil {
-		return err
-	}
-	photos, err := s.db.Photos(r.Context(), db.PhotoQuery{PetIDs: ids, After: after, Limit: q.limit + 1})
-	if err != nil {
-		return err
-	}
-	return writePage(w, r, q, photos, func(p *animalstore.Photo) int64 { return p.ID })
+	return serveList(w, r, "/v1/photos", animalstore.ParsePhotoQuery, list, func(p *animalstore.Photo) int64 { return p.ID })
 }
 
 // getPhoto serves GET /v1/photos/{photoId}.

@@ -128,7 +128,7 @@ func TestUploadsAreRefused(t *testing.T) {
 	s.raw(t, fmt.Sprintf("POST /v1/pets/%d/photos HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: image/png\r\nContent-Length: %d\r\n\r\n",
 		pet, s.owner, animalstore.MaxUpload+1)).want(t, http.StatusRequestEntityTooLarge, animalstore.PayloadTooLarge)
 	s.do(t, call{method: "POST", path: "/v1/pets/abc/photos", header: http.Header{"Content-Type": {"image/jpeg"}}, body: smallJPEG, bad: true}).want(t, http.StatusNotFound, animalstore.PetNotFound)
-	if got, err := s.db.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{pet}, Limit: 10}); err != nil || len(got) != 0 {
+	if got, err := s.db.Photos(t.Context(), animalstore.PhotoQuery{PetIDs: []int64{pet}}, db.Page{Limit: 10}); err != nil || len(got) != 0 {
 		t.Errorf("got photos %+v, %v, want none of what was refused", got, err)
 	}
 	s.do(t, upload(pet, "image/jpeg", smallJPEG)).want(t, http.StatusCreated, "") // there is space for a small one

@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"net/url"
 	"time"
 
 	"animalstore"
@@ -46,16 +45,11 @@ func (s *Server) writeUsage(w http.ResponseWriter, r *request, keyID int64) erro
 
 // parseHours reads how many hours to report, the current one included.
 func parseHours(rawQuery string) (int, error) {
-	values, err := url.ParseQuery(rawQuery)
+	values, err := parseParams(rawQuery)
 	if err != nil {
-		return 0, malformedQuery()
+		return 0, err
 	}
-	if !values.Has("hours") {
-		return defaultUsageHours, nil
-	}
-	n, ok := parseInt64(values.Get("hours"))
-	if !ok || len(values["hours"]) > 1 || n < 1 || n > maxUsageHours {
-		return 0, animalstore.Errorf(animalstore.InvalidParameter, "hours must be an integer from 1 to %d, given once", maxUsageHours)
-	}
-	return int(n), nil
+	p := animalstore.NewParameters(values)
+	hours := p.Integer("hours", 1, maxUsageHours, defaultUsageHours)
+	return int(hours), p.Err()
 }

@@ -20,19 +20,10 @@ type webhookWithSecret struct {
 
 // listWebhooks serves GET /v1/webhooks.
 func (s *Server) listWebhooks(w http.ResponseWriter, r *request) error {
-	q, err := parseListQuery("/v1/webhooks", r.URL.RawQuery)
-	if err != nil {
-		return err
+	list := func(ctx context.Context, _ noFilters, page db.Page) ([]animalstore.Webhook, error) {
+		return s.db.Webhooks(ctx, page)
 	}
-	before, err := q.positiveID()
-	if err != nil {
-		return err
-	}
-	all, err := s.db.Webhooks(r.Context(), db.WebhookQuery{Before: before, Limit: q.limit + 1})
-	if err != nil {
-		return err
-	}
-	return writePage(w, r, q, all, func(w *animalstore.Webhook) int64 { return w.ID })
+	return serveList(w, r, "/v1/webhooks", parseNoFilters, list, func(w *animalstore.Webhook) int64 { return w.ID })
 }
 
 // createWebhook serves POST /v1/webhooks.
@@ -146,25 +137,15 @@ func (s *Server) pingWebhook(w http.ResponseWriter, r *request) error {
 
 // listDeliveries serves GET /v1/webhooks/{webhookId}/deliveries.
 func (s *Server) listDeliveries(w http.ResponseWriter, r *request) error {
-	q, err := parseListQuery(r.URL.Path, r.URL.RawQuery, "state")
-	if err != nil {
-		return err
+	list := func(ctx context.Context, q animalstore.DeliveryQuery, page db.Page) ([]animalstore.Delivery, error) {
+		webhookID, err := webhookKind.pathID(r)
+		if err != nil {
+			return nil, err
+		}
+		all, err := s.db.Deliveries(ctx, webhookID, q, page)
+		return all, webhookKind.notFound(err)
 	}
-	query := db.DeliveryQuery{Limit: q.limit + 1}
-	if query.State, err = filterOneOf(q, "state", animalstore.DeliveryStates); err != nil {
-		return err
-	}
-	if query.Before, err = q.positiveID(); err != nil {
-		return err
-	}
-	if query.WebhookID, err = webhookKind.pathID(r); err != nil {
-		return err
-	}
-	all, err := s.db.Deliveries(r.Context(), query)
-	if err != nil {
-		return webhookKind.notFound(err)
-	}
-	return writePage(w, r, q, all, func(d *animalstore.Delivery) int64 { return d.ID })
+	return serveList(w, r, r.URL.Path, animalstore.ParseDeliveryQuery, list, func(d *animalstore.Delivery) int64 { return d.ID })
 }
 
 // getDelivery serves GET /v1/webhooks/{webhookId}/deliveries/{deliveryId}.

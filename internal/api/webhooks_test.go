@@ -18,7 +18,7 @@ import (
 // makeRoomForWebhook removes the oldest webhook if there are many.
 func (s *service) makeRoomForWebhook(t testing.TB) {
 	t.Helper()
-	all, err := s.db.DB.Webhooks(t.Context(), db.WebhookQuery{Limit: animalstore.MaxWebhooks})
+	all, err := s.db.DB.Webhooks(t.Context(), db.Page{Limit: animalstore.MaxWebhooks})
 	if err != nil {
 		t.Fatal(err)
 	}

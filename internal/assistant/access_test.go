@@ -128,7 +128,7 @@ func TestFailures(t *testing.T) {
 	if err := s.Server.Handler().SaveFailures(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	failures, err := s.DB.Failures(t.Context(), db.FailureQuery{Limit: 10})
+	failures, err := s.DB.Failures(t.Context(), animalstore.FailureQuery{}, db.Page{Limit: 10})
 	if err != nil || len(failures) != 2 {
 		t.Fatalf("got %+v, %v, want two failures", failures, err)
 	}

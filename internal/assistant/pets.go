@@ -18,9 +18,11 @@ func pageSize(args *strictjson.Arguments, fallback int) int {
 	return fallback
 }
 
-// fromCursor are the options of a list that begins at the argument cursor and has one page.
-func fromCursor(args *strictjson.Arguments, meta *client.Meta) []client.CallOption {
-	return []client.CallOption{client.FromCursor(value(args.String("cursor"))), client.OnePage(), client.ReadMeta(meta)}
+// page are the options for the page of a list that begins at the argument cursor.
+func page(args *strictjson.Arguments, entries int, meta *client.Meta) []client.CallOption {
+	return []client.CallOption{
+		client.PageSize(pageSize(args, entries)), client.FromCursor(value(args.String("cursor"))), client.OnePage(), client.ReadMeta(meta),
+	}
 }
 
 // collect returns the entries of a list, and where it goes on.
@@ -56,18 +58,18 @@ func idempotency(args *strictjson.Arguments) []client.CallOption {
 }
 
 func findPets(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
-	q := client.PetQuery{
+	q := animalstore.PetQuery{
 		Name:       value(args.NonEmpty("name")),
 		Status:     value(strictjson.Choice(args, "status", animalstore.PetStatuses)),
 		CategoryID: args.Integer("categoryId"),
 		IDs:        args.Integers("ids"),
 	}
-	q.PageSize = pageSize(args, defaultPage)
+	entries := defaultPage
 	if q.IDs != nil {
-		q.PageSize = pageSize(args, maxPage) // all of them
+		entries = maxPage // all of them
 	}
 	var meta client.Meta
-	options := fromCursor(args, &meta)
+	options := page(args, entries, &meta)
 	if err := args.Err(); err != nil {
 		return result{}, err
 	}
@@ -113,7 +115,7 @@ func petPhoto(ctx context.Context, api *client.Client, args *strictjson.Argument
 		return result{}, err
 	}
 	var meta client.Meta
-	photos, _, err := collect(api.ListPhotos(ctx, client.PhotoQuery{PetIDs: []int64{petID}}, client.OnePage()), &meta)
+	photos, _, err := collect(api.ListPhotos(ctx, animalstore.PhotoQuery{PetIDs: []int64{petID}}, client.OnePage()), &meta)
 	if err != nil {
 		return result{}, err
 	}

@@ -11,15 +11,14 @@ import (
 )
 
 func listOrders(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
-	q := client.OrderQuery{
+	q := animalstore.OrderQuery{
 		Statuses:  strictjson.Choices(args, "status", animalstore.OrderStatuses),
 		PetID:     value(args.Positive("petId")),
-		Reference: value(args.NonEmpty("reference")),
+		Reference: animalstore.OptionalText(value(args.NonEmpty("reference"))),
 		Oldest:    strictjson.Choice(args, "sort", []string{oldest}) != nil,
-		PageSize:  pageSize(args, defaultPage),
 	}
 	var meta client.Meta
-	options := fromCursor(args, &meta)
+	options := page(args, defaultPage, &meta)
 	if err := args.Err(); err != nil {
 		return result{}, err
 	}
@@ -50,13 +49,12 @@ func changeOrder(ctx context.Context, api *client.Client, args *strictjson.Argum
 }
 
 func listCategories(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
-	q := client.PageQuery{PageSize: pageSize(args, defaultPage)}
 	var meta client.Meta
-	options := fromCursor(args, &meta)
+	options := page(args, defaultPage, &meta)
 	if err := args.Err(); err != nil {
 		return result{}, err
 	}
-	categories, next, err := collect(api.ListCategories(ctx, q, options...), &meta)
+	categories, next, err := collect(api.ListCategories(ctx, options...), &meta)
 	return result{value: struct {
 		Categories []animalstore.Category `json:"categories"`
 		NextCursor *string                `json:"nextCursor"`
@@ -64,7 +62,7 @@ func listCategories(ctx context.Context, api *client.Client, args *strictjson.Ar
 }
 
 func inventory(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
-	q := client.InventoryQuery{CategoryID: args.Integer("categoryId")}
+	q := animalstore.InventoryQuery{CategoryID: args.Integer("categoryId")}
 	if err := args.Err(); err != nil {
 		return result{}, err
 	}
@@ -92,7 +90,7 @@ func recentChanges(ctx context.Context, api *client.Client, args *strictjson.Arg
 	if len(patterns) == 0 {
 		patterns = changePatterns
 	}
-	q := client.EventsOptions{
+	q := animalstore.EventQuery{
 		Types:   animalstore.EventPatterns(strings.Join(patterns, ",")),
 		Subject: value(args.NonEmpty("subject")),
 		PetID:   value(args.Positive("petId")),

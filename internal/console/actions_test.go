@@ -210,7 +210,7 @@ func TestSentTwice(t *testing.T) {
 			t.Errorf("%s: got %d secrets, want 1", c.what, secrets)
 		}
 	}
-	orders, err := s.DB.Orders(t.Context(), db.OrderQuery{Limit: 10})
+	orders, err := s.DB.Orders(t.Context(), animalstore.OrderQuery{}, db.Page{Limit: 10})
 	if err != nil || len(orders) != 1 {
 		t.Errorf("got %d orders (%v), want 1", len(orders), err)
 	}
@@ -239,7 +239,7 @@ func TestHostileNames(t *testing.T) {
 			}
 		}
 		b.post(path, b.get(path+"/edit").form(t, path, "status", "pending")).wantMoved(t, "save the name again", path).wantDone(t, "saved")
-		pets, err := s.DB.Pets(t.Context(), db.PetQuery{Limit: 1})
+		pets, err := s.DB.Pets(t.Context(), animalstore.PetQuery{}, db.Page{Limit: 1})
 		if err != nil || pets[0].Name != name {
 			t.Errorf("after saving it again: got %.40q (%v), want %.40q", pets[0].Name, err, name)
 		}

@@ -24,7 +24,7 @@ func (v *visit) showCategories(wrong formError) error {
 		return problem{Status: wrong.Status, Heading: "That isn’t possible", Message: wrong.Message}
 	}
 	categories, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Category, error] {
-		return v.api.ListCategories(v.r.Context(), client.PageQuery{PageSize: pageSize}, options...)
+		return v.api.ListCategories(v.r.Context(), append(options, client.PageSize(pageSize))...)
 	})
 	if err != nil {
 		return err

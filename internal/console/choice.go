@@ -38,7 +38,7 @@ func (v *visit) readCategories() (*categories, error) {
 
 func (v *visit) readMoreCategories(c *categories) error {
 	more, next, err := readRows(c.next, func(options ...client.CallOption) iter.Seq2[animalstore.Category, error] {
-		return v.api.ListCategories(v.r.Context(), client.PageQuery{PageSize: listedCategories}, options...)
+		return v.api.ListCategories(v.r.Context(), options...)
 	})
 	for _, category := range more {
 		if c.index(category.ID) < 0 {

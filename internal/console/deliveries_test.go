@@ -16,7 +16,7 @@ import (
 // states returns the states of the deliveries of webhook 1, newest first.
 func (s *site) states() (states []animalstore.DeliveryState) {
 	s.T.Helper()
-	all, err := s.DB.Deliveries(s.T.Context(), db.DeliveryQuery{WebhookID: 1, Limit: 100})
+	all, err := s.DB.Deliveries(s.T.Context(), 1, animalstore.DeliveryQuery{}, db.Page{Limit: 100})
 	if err != nil {
 		s.T.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/client"
 )
 
 const (
@@ -146,8 +145,8 @@ func (f feed) pageAt(direction string, id int64) string {
 // Latest is the address of the newest events with the same filters.
 func (f feed) Latest() string { return f.pageAt("", 0) }
 
-func (f *feed) options() client.EventsOptions {
-	return client.EventsOptions{Types: animalstore.EventPatterns(f.Type), Subject: f.Subject, PetID: f.Pet}
+func (f *feed) options() animalstore.EventQuery {
+	return animalstore.EventQuery{Types: animalstore.EventPatterns(f.Type), Subject: f.Subject, PetID: f.Pet}
 }
 
 // readLatest reads the newest events, to be followed from there. Of events that match a
@@ -160,7 +159,7 @@ func (v *visit) readLatest(f *feed, calls, rows int) error {
 			return err
 		}
 	}
-	_, newest, err := v.api.ListEventPage(v.r.Context(), client.EventsOptions{Latest: true}, 1)
+	_, newest, err := v.api.ListEventPage(v.r.Context(), animalstore.EventQuery{Latest: true}, 1)
 	if err != nil {
 		return err
 	}
@@ -203,7 +202,7 @@ func (v *visit) readOlder(f *feed, before int64, calls, rows int) (first int64, 
 // that there are no others after them.
 func (v *visit) readNewer(f *feed, after int64) (newer string, atEnd bool, err error) {
 	o := f.options()
-	o.After = after
+	o.After = &after
 	f.Older = f.pageAt("before", after+1)
 	var events []animalstore.Event
 	for range eventCalls {
@@ -212,14 +211,14 @@ func (v *visit) readNewer(f *feed, after int64) (newer string, atEnd bool, err e
 			return "", false, err
 		}
 		events = append(events, more...)
-		atEnd, o.After = next == o.After, next
+		atEnd, o.After = next == *o.After, &next
 		if atEnd || len(events) == eventRows {
 			break
 		}
 	}
 	slices.Reverse(events)
 	f.Rows = v.rowsOf(events)
-	return f.pageAt("after", o.After), atEnd, nil
+	return f.pageAt("after", *o.After), atEnd, nil
 }
 
 // typesOf returns the types that a filter stands for and the key may see, separated by
@@ -227,7 +226,7 @@ func (v *visit) readNewer(f *feed, after int64) (newer string, atEnd bool, err e
 func (v *visit) typesOf(filter string) string {
 	types := animalstore.EventTypes
 	if filter != "" {
-		types, _ = animalstore.ParseEventTypes(filter) // the API has accepted it
+		types = animalstore.EventPatterns(filter).Types()
 	}
 	var names []string
 	for _, t := range types {

@@ -83,9 +83,7 @@ func walkFeed(t *testing.T, s *site, b *browser, query string) {
 	options := db.EventQuery{Limit: 1000}
 	values, _ := url.ParseQuery(strings.TrimPrefix(query, "?"))
 	options.Subject = values.Get("subject")
-	if types := values.Get("type"); types != "" {
-		options.Types, _ = animalstore.ParseEventTypes(types)
-	}
+	options.Types = animalstore.EventPatterns(values.Get("type")).Types()
 	events, _, err := s.DB.Events(t.Context(), options)
 	if err != nil || len(events) == 0 {
 		t.Fatalf("%s: got %d events, %v, want some", query, len(events), err)

@@ -23,7 +23,6 @@ func (v *visit) exportPets() error {
 	if err != nil {
 		return err
 	}
-	q.PageSize = listedPets
 	var file bytes.Buffer
 	pets := atMost(maxFilePets, v.api.ListPets(v.r.Context(), q))
 	if err := petfile.Export("-", &file, petfile.CSV, pets, func() {}); err != nil {

@@ -73,7 +73,7 @@ func (v *visit) firstPhotos(petIDs []int64) (map[int64]animalstore.Photo, error)
 		return first, nil
 	}
 	photos, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Photo, error] {
-		return v.api.ListPhotos(v.r.Context(), client.PhotoQuery{PetIDs: petIDs, PageSize: listedPhotos}, options...)
+		return v.api.ListPhotos(v.r.Context(), animalstore.PhotoQuery{PetIDs: petIDs}, options...)
 	})
 	for _, p := range photos {
 		if _, known := first[p.PetID]; !known {

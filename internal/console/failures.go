@@ -53,7 +53,7 @@ var keptCodes = func() (codes []animalstore.Code) {
 }()
 
 func (v *visit) findFailures(query url.Values) (p page[animalstore.Failure], err error) {
-	q := client.FailureQuery{Code: animalstore.Code(query.Get("code")), RequestID: strings.TrimSpace(query.Get("request")), PageSize: pageSize}
+	q := animalstore.FailureQuery{Code: animalstore.Code(query.Get("code")), RequestID: strings.TrimSpace(query.Get("request"))}
 	if q.KeyID, err = idFilter(query, "key"); err != nil {
 		return p, err
 	}
@@ -61,7 +61,7 @@ func (v *visit) findFailures(query url.Values) (p page[animalstore.Failure], err
 		return p, err
 	}
 	p, err = readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Failure, error] {
-		return v.api.ListFailures(v.r.Context(), q, options...)
+		return v.api.ListFailures(v.r.Context(), q, append(options, client.PageSize(pageSize))...)
 	})
 	if codeOf(err) == animalstore.InvalidParameter && q.RequestID != "" {
 		return p, badField("request", "a request id has 1 to 64 letters, digits, dots, hyphens and underscores")

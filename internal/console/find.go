@@ -67,7 +67,7 @@ func (v *visit) suggestPets() error {
 		}
 	}
 	pets, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
-		return v.api.ListPets(v.r.Context(), client.PetQuery{Name: text, PageSize: matchRows}, options...)
+		return v.api.ListPets(v.r.Context(), animalstore.PetQuery{Name: text}, append(options, client.PageSize(matchRows))...)
 	})
 	if err != nil {
 		return err

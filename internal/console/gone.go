@@ -8,13 +8,9 @@ import (
 	"animalstore/client"
 )
 
-const (
-	// photoCalls is how often photos are listed to find out which are left. The others are
-	// shown without a link.
-	photoCalls = 3
-	// listedWebhooks is how many webhooks one call lists: all.
-	listedWebhooks = 100
-)
+// photoCalls is how often photos are listed to find out which are left. The others are
+// shown without a link.
+const photoCalls = 3
 
 // unlinkGone removes links to pets, photos and webhooks that are gone, or that the key may
 // not read: their removal may be among newer events than those in the rows. Everything else
@@ -37,7 +33,7 @@ func (v *visit) unlinkGone(rows []eventRow) error {
 	}
 	left := map[string]bool{} // by subject
 	if pets != nil && v.may(petsRead) {
-		for pet, err := range v.api.ListPets(v.r.Context(), client.PetQuery{IDs: distinct(pets)}) {
+		for pet, err := range v.api.ListPets(v.r.Context(), animalstore.PetQuery{IDs: distinct(pets)}) {
 			if err != nil {
 				return err
 			}
@@ -48,7 +44,7 @@ func (v *visit) unlinkGone(rows []eventRow) error {
 		var photos []animalstore.Photo
 		var err error
 		photos, next, err = readRows(next, func(options ...client.CallOption) iter.Seq2[animalstore.Photo, error] {
-			q := client.PhotoQuery{PetIDs: distinct(petsOfPhotos), PageSize: listedPhotos}
+			q := animalstore.PhotoQuery{PetIDs: distinct(petsOfPhotos)}
 			return v.api.ListPhotos(v.r.Context(), q, options...)
 		})
 		if err != nil {
@@ -59,7 +55,7 @@ func (v *visit) unlinkGone(rows []eventRow) error {
 		}
 	}
 	if hasWebhooks {
-		for webhook, err := range v.api.ListWebhooks(v.r.Context(), client.PageQuery{PageSize: listedWebhooks}) {
+		for webhook, err := range v.api.ListWebhooks(v.r.Context()) {
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ type keysPage struct {
 // listKeys serves GET /console/keys.
 func (v *visit) listKeys() error {
 	keys, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Key, error] {
-		return v.api.ListKeys(v.r.Context(), client.PageQuery{PageSize: pageSize}, options...)
+		return v.api.ListKeys(v.r.Context(), append(options, client.PageSize(pageSize))...)
 	})
 	if err != nil {
 		return err

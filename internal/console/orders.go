@@ -83,7 +83,7 @@ func (v *visit) listOrders() error {
 // findOrders returns a page of the orders that match the filters: of those that wait, the
 // oldest first.
 func (v *visit) findOrders(p *ordersPage) (found page[animalstore.Order], err error) {
-	q := client.OrderQuery{Reference: p.Reference, PageSize: pageSize}
+	q := animalstore.OrderQuery{Reference: animalstore.OptionalText(p.Reference)}
 	switch status := animalstore.OrderStatus(p.Status); status {
 	case allOrders:
 	case "":
@@ -95,7 +95,7 @@ func (v *visit) findOrders(p *ordersPage) (found page[animalstore.Order], err er
 		return found, err
 	}
 	return readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
-		return v.api.ListOrders(v.r.Context(), q, options...)
+		return v.api.ListOrders(v.r.Context(), q, append(options, client.PageSize(pageSize))...)
 	})
 }
 
@@ -110,7 +110,7 @@ func (v *visit) orderRows(orders []animalstore.Order) ([]orderRow, error) {
 			ids[i] = o.PetID
 		}
 		pets, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
-			return v.api.ListPets(v.r.Context(), client.PetQuery{IDs: distinct(ids), PageSize: listedPets}, options...)
+			return v.api.ListPets(v.r.Context(), animalstore.PetQuery{IDs: distinct(ids)}, options...)
 		})
 		if err != nil {
 			return nil, err

@@ -69,7 +69,7 @@ func (v *visit) showOverview() error {
 // the page is then shown without the counts.
 func (v *visit) countPets(p *overviewPage) (err error) {
 	var meta client.Meta
-	p.Inventory, err = v.api.GetInventory(v.r.Context(), client.InventoryQuery{}, client.ReadMeta(&meta))
+	p.Inventory, err = v.api.GetInventory(v.r.Context(), animalstore.InventoryQuery{}, client.ReadMeta(&meta))
 	p.Age = int64(meta.Age / time.Second)
 	if p.Uncounted = err != nil && meta.Status == http.StatusServiceUnavailable; p.Uncounted {
 		return nil
@@ -94,7 +94,7 @@ func (p overviewPage) Waits() (n int) {
 // readWaiting reads the orders that wait for approval or delivery, the oldest first.
 func (v *visit) readWaiting(p *overviewPage) error {
 	orders, next, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
-		q := client.OrderQuery{Statuses: openStatuses, Oldest: true, PageSize: waitingReads}
+		q := animalstore.OrderQuery{Statuses: openStatuses, Oldest: true}
 		return v.api.ListOrders(v.r.Context(), q, options...)
 	})
 	if err != nil {

@@ -165,16 +165,16 @@ func (s *site) content() string {
 	s.T.Helper()
 	const most = 1000
 	ctx := s.T.Context()
-	pets, err := s.DB.Pets(ctx, db.PetQuery{Limit: most})
-	orders, err2 := s.DB.Orders(ctx, db.OrderQuery{Limit: most})
+	pets, err := s.DB.Pets(ctx, animalstore.PetQuery{}, db.Page{Limit: most})
+	orders, err2 := s.DB.Orders(ctx, animalstore.OrderQuery{}, db.Page{Limit: most})
 	categories, err3 := s.DB.Categories(ctx, db.CategoryQuery{Limit: most})
-	keys, err4 := s.DB.Keys(ctx, db.KeyQuery{Limit: most})
-	webhooks, err5 := s.DB.Webhooks(ctx, db.WebhookQuery{Limit: most})
+	keys, err4 := s.DB.Keys(ctx, db.Page{Limit: most})
+	webhooks, err5 := s.DB.Webhooks(ctx, db.Page{Limit: most})
 	var ids []int64
 	for _, pet := range pets {
 		ids = append(ids, pet.ID)
 	}
-	photos, err6 := s.DB.Photos(ctx, db.PhotoQuery{PetIDs: ids, Limit: most})
+	photos, err6 := s.DB.Photos(ctx, animalstore.PhotoQuery{PetIDs: ids}, db.Page{Limit: most})
 	if err := errors.Join(err, err2, err3, err4, err5, err6); err != nil {
 		s.T.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func (v *visit) isOrdered(pet animalstore.Pet) (bool, error) {
 		return false, nil
 	}
 	open, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
-		return v.api.ListOrders(v.r.Context(), client.OrderQuery{PetID: pet.ID, Statuses: openStatuses, PageSize: 1}, options...)
+		return v.api.ListOrders(v.r.Context(), animalstore.OrderQuery{PetID: pet.ID, Statuses: openStatuses}, append(options, client.PageSize(1))...)
 	})
 	return len(open) > 0, err
 }

@@ -83,8 +83,8 @@ func (v *visit) newPetsPage() petsPage {
 func (p petsPage) PageSizes() []int { return []int{pageSize, 50, 100} }
 
 // petQuery is the query for the pets that match the filters.
-func (v *visit) petQuery(p *petsPage) (q client.PetQuery, err error) {
-	q = client.PetQuery{Status: animalstore.PetStatus(p.Status), PageSize: p.PerPage}
+func (v *visit) petQuery(p *petsPage) (q animalstore.PetQuery, err error) {
+	q = animalstore.PetQuery{Status: animalstore.PetStatus(p.Status)}
 	if q.Name, err = findText(v.r); err != nil || p.Category == "" {
 		return q, err
 	}
@@ -102,7 +102,7 @@ func (v *visit) findPets(p *petsPage) error {
 		return err
 	}
 	p.page, err = readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
-		return v.api.ListPets(v.r.Context(), q, options...)
+		return v.api.ListPets(v.r.Context(), q, append(options, client.PageSize(p.PerPage))...)
 	})
 	return err
 }

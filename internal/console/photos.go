@@ -39,7 +39,7 @@ type galleryPhoto struct {
 // readGallery adds the photos of a pet to the result of adding some.
 func (v *visit) readGallery(pet animalstore.Pet, sent gallery) (gallery, error) {
 	photos, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Photo, error] {
-		return v.api.ListPhotos(v.r.Context(), client.PhotoQuery{PetIDs: []int64{pet.ID}, PageSize: listedPhotos}, options...)
+		return v.api.ListPhotos(v.r.Context(), animalstore.PhotoQuery{PetIDs: []int64{pet.ID}}, options...)
 	})
 	if err != nil {
 		return sent, err

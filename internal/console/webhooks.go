@@ -65,7 +65,7 @@ func (v *visit) listWebhooks() error {
 
 func (v *visit) showWebhooks(form webhookForm) error {
 	webhooks, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Webhook, error] {
-		return v.api.ListWebhooks(v.r.Context(), client.PageQuery{PageSize: pageSize}, options...)
+		return v.api.ListWebhooks(v.r.Context(), append(options, client.PageSize(pageSize))...)
 	})
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (v *visit) readWebhook() (p webhookPage, err error) {
 	form := webhookForm{URL: webhook.URL, Types: webhook.Types.List(), Description: webhook.Description, formState: formState{ETag: etag}}
 	p = webhookPage{This: webhook, Form: form, Rotate: newRotateForm(), Once: newOnce(), State: animalstore.DeliveryState(v.r.URL.Query().Get("state"))}
 	p.Deliveries, err = readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
-		return v.api.ListDeliveries(v.r.Context(), webhook.ID, client.DeliveryQuery{State: p.State, PageSize: pageSize}, options...)
+		return v.api.ListDeliveries(v.r.Context(), webhook.ID, animalstore.DeliveryQuery{State: p.State}, append(options, client.PageSize(pageSize))...)
 	})
 	if err == nil {
 		p.history, err = v.readHistory("webhook", webhook.ID)

@@ -15,7 +15,7 @@ type Failures interface {
 	AddFailures(ctx context.Context, failures []animalstore.Failure, limits FailureLimits) error
 
 	// Failures returns those that match the query, by descending id.
-	Failures(ctx context.Context, q FailureQuery) ([]animalstore.Failure, error)
+	Failures(ctx context.Context, q animalstore.FailureQuery, page Page) ([]animalstore.Failure, error)
 
 	// DropFailures removes at most max failures before a time, oldest first, and returns
 	// how many it removed.
@@ -35,26 +35,16 @@ var KeptFailures = FailureLimits{PerKey: 1000, Total: 1_000_000}
 // of failures since a time doesn't have to look for them in the whole store.
 const FailureDelay = time.Minute
 
-// FailureQuery selects failures. A zero field matches all.
-type FailureQuery struct {
-	Before    int64 // only lower ids
-	Limit     int
-	KeyID     int64
-	Code      animalstore.Code
-	RequestID string
-	Since     animalstore.Time
-}
-
 // FailureLists are the statements for lists of failures. Their parameters are the exclusive
 // upper bound of ids, the limit, the time and a time before which no failure can be stored
 // with a higher id than one that the query selects, then the key, the request and the code,
 // beginning with the one that the list is read by.
 type FailureLists struct{ All, ByKey, ByRequest, ByCode string }
 
-// Statement returns the statement for q and its arguments.
-func (q *FailureQuery) Statement(lists *FailureLists) (statement string, args []any) {
+// Statement returns the statement for a page and its arguments.
+func (lists *FailureLists) Statement(q animalstore.FailureQuery, page Page) (statement string, args []any) {
 	since := q.Since.Milli()
-	args = []any{UpperBound(q.Before), q.Limit, since, since - FailureDelay.Milliseconds()}
+	args = []any{UpperBound(page.After), page.Limit, since, since - FailureDelay.Milliseconds()}
 	switch {
 	case q.KeyID != 0:
 		return lists.ByKey, append(args, q.KeyID, q.RequestID, string(q.Code))

@@ -41,7 +41,7 @@ type Keys interface {
 
 	// Keys returns keys in descending order of id, including expired and revoked
 	// ones.
-	Keys(ctx context.Context, q KeyQuery) ([]animalstore.Key, error)
+	Keys(ctx context.Context, page Page) ([]animalstore.Key, error)
 
 	// UpdateKey calls change with a key and stores the result. otherAdmin reports
 	// whether another key of the same environment can manage keys at that time.

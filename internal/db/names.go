@@ -26,13 +26,12 @@ type Names interface {
 // MaxNamesRead is the most entries one call of PetsByName examines.
 const MaxNamesRead = 2000
 
-// NameQuery selects the pets that match all of its fields.
+// NameQuery is a page of the pets with a name.
 type NameQuery struct {
-	Prefix     string // as [FoldName] returns it, not empty
-	CategoryID *int64 // nil: any
-	Status     animalstore.PetStatus
-	After      NamePosition // the zero value is the start of the list
-	Limit      int          // at least 1
+	animalstore.PetQuery
+	Prefix string       // the name as [FoldName] returns it, not empty
+	After  NamePosition // the zero value is the start of the list
+	Limit  int          // at least 1
 }
 
 // NamePosition is the position of a pet in the list by name.

@@ -21,22 +21,11 @@ type Orders interface {
 
 	// Orders returns orders by id, the newest first unless q says otherwise, at the same
 	// cost as Pets.
-	Orders(ctx context.Context, q OrderQuery) ([]animalstore.Order, error)
+	Orders(ctx context.Context, q animalstore.OrderQuery, page Page) ([]animalstore.Order, error)
 
 	// UpdateOrder calls change with an order and stores the result. If its status
 	// changed, the status that it implies for the pet is stored with it.
 	UpdateOrder(ctx context.Context, id int64, change func(o *animalstore.Order) error) (animalstore.Order, error)
-}
-
-// OrderQuery selects the orders that match all of its fields. A field with its
-// zero value matches every order.
-type OrderQuery struct {
-	Statuses  []animalstore.OrderStatus
-	PetID     int64
-	Reference animalstore.OptionalText
-	Oldest    bool  // by ascending id, instead of descending
-	After     int64 // only orders after the one with this id, in the order of the list
-	Limit     int   // at least 1
 }
 
 // OrderLists are the statements for lists of orders in one direction. Their parameters are
@@ -44,17 +33,17 @@ type OrderQuery struct {
 // as they have them.
 type OrderLists struct{ All, ByStatus, OfPet, ByReference, OfPetByReference string }
 
-// Statement returns the statement for q and its arguments.
-func (q *OrderQuery) Statement(newest, oldest *OrderLists) (statement string, args []any) {
-	lists, start := newest, UpperBound(q.After)
+// OrderStatement returns the statement for a page and its arguments.
+func OrderStatement(newest, oldest *OrderLists, q animalstore.OrderQuery, page Page) (statement string, args []any) {
+	lists, start := newest, UpperBound(page.After)
 	if q.Oldest {
-		lists, start = oldest, q.After
+		lists, start = oldest, page.After
 	}
 	statuses := StoredIndexes(animalstore.OrderStatuses)
 	if len(q.Statuses) > 0 {
 		statuses = slices.DeleteFunc(statuses, func(i int64) bool { return !slices.Contains(q.Statuses, animalstore.OrderStatuses[i]) })
 	}
-	args = []any{start, q.Limit, statuses}
+	args = []any{start, page.Limit, statuses}
 	switch {
 	case q.PetID != 0 && q.Reference != "":
 		return lists.OfPetByReference, append(args, q.PetID, string(q.Reference))

@@ -29,19 +29,16 @@ type Pets interface {
 	// pet has an open order.
 	DeletePet(ctx context.Context, id int64, check func(p *animalstore.Pet, ordered bool) error) error
 
-	// Pets returns pets in descending order of id. Its cost depends on the limit,
+	// Pets returns a page of the pets that match q, except its name: PetsByName finds
+	// those. They are in descending order of id. The cost depends on the size of the page,
 	// not on the number of pets stored.
-	Pets(ctx context.Context, q PetQuery) ([]animalstore.Pet, error)
+	Pets(ctx context.Context, q animalstore.PetQuery, page Page) ([]animalstore.Pet, error)
 }
 
-// PetQuery selects the pets that match all of its fields. A field with its zero
-// value matches every pet.
-type PetQuery struct {
-	IDs        []int64
-	CategoryID *int64
-	Status     animalstore.PetStatus
-	Before     int64 // only lower ids
-	Limit      int   // at least 1
+// Page is a part of a list.
+type Page struct {
+	After int64 // only what comes after the entry with this id, in the order of the list; 0: from the start
+	Limit int   // at least 1
 }
 
 // PetLists are the statements for lists of pets. Their parameters are the exclusive upper
@@ -49,9 +46,9 @@ type PetQuery struct {
 // or the ids and the optional status and category.
 type PetLists struct{ All, ByStatus, ByCategory, ByBoth, ByID string }
 
-// Statement returns the statement for q and its arguments.
-func (q *PetQuery) Statement(lists *PetLists) (statement string, args []any) {
-	args = []any{UpperBound(q.Before), q.Limit}
+// Statement returns the statement for a page and its arguments.
+func (lists *PetLists) Statement(q animalstore.PetQuery, page Page) (statement string, args []any) {
+	args = []any{UpperBound(page.After), page.Limit}
 	var status *int64
 	if q.Status != "" {
 		status = new(StoredIndex(animalstore.PetStatuses, q.Status))

@@ -19,7 +19,7 @@ type Photos interface {
 	Photo(ctx context.Context, id int64) (animalstore.Photo, error)
 
 	// Photos returns photos in ascending order of id.
-	Photos(ctx context.Context, q PhotoQuery) ([]animalstore.Photo, error)
+	Photos(ctx context.Context, q animalstore.PhotoQuery, page Page) ([]animalstore.Photo, error)
 
 	// DeletePhoto removes a photo if check returns nil.
 	DeletePhoto(ctx context.Context, id int64, check func(*animalstore.Photo) error) error
@@ -40,13 +40,6 @@ type NewPhoto struct {
 	Image         []byte
 	Thumbnail     []byte
 	At            animalstore.Time
-}
-
-// PhotoQuery selects the photos of pets.
-type PhotoQuery struct {
-	PetIDs []int64
-	After  int64 // only higher ids
-	Limit  int   // at least 1
 }
 
 // ImageKind is one of the images that are kept of a photo.

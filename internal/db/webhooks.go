@@ -28,7 +28,7 @@ type Webhooks interface {
 	Webhook(ctx context.Context, id int64) (animalstore.Webhook, error)
 
 	// Webhooks returns webhooks in descending order of id.
-	Webhooks(ctx context.Context, q WebhookQuery) ([]animalstore.Webhook, error)
+	Webhooks(ctx context.Context, page Page) ([]animalstore.Webhook, error)
 
 	// UpdateWebhook calls change with a webhook and stores the result. A resumed
 	// webhook receives events from before the pause and after the resume, not those
@@ -59,7 +59,7 @@ type Webhooks interface {
 
 	// Deliveries returns deliveries of a webhook in descending order of id. It returns
 	// ErrNotFound if the webhook doesn't exist.
-	Deliveries(ctx context.Context, q DeliveryQuery) ([]animalstore.Delivery, error)
+	Deliveries(ctx context.Context, webhookID int64, q animalstore.DeliveryQuery, page Page) ([]animalstore.Delivery, error)
 
 	// RetryDelivery makes a delivery of a webhook pending and due at once, from any
 	// state. It gets all its attempts again. If it is being sent, it is sent once more
@@ -106,23 +106,8 @@ type Webhooks interface {
 	ReleaseDelivery(ctx context.Context, due ClaimedDelivery) error
 }
 
-// WebhookQuery selects webhooks. A zero Before doesn't restrict the result.
-type WebhookQuery struct {
-	Before int64 // only lower ids
-	Limit  int   // at least 1
-}
-
-// DeliveryQuery selects the deliveries of a webhook that match all of its fields. A
-// zero State or Before matches all.
-type DeliveryQuery struct {
-	WebhookID int64
-	State     animalstore.DeliveryState
-	Before    int64 // only lower ids
-	Limit     int   // at least 1
-}
-
 // StoredStates returns the stored values of the states that q selects.
-func (q *DeliveryQuery) StoredStates() []int64 {
+func StoredStates(q animalstore.DeliveryQuery) []int64 {
 	if q.State == "" {
 		return StoredIndexes(animalstore.DeliveryStates)
 	}

@@ -160,7 +160,7 @@ func TestManyFollowersReadOnce(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for range 100 {
-			r := h.NewReader(100, events.Filter{}, admin)
+			r := h.NewReader(100, animalstore.EventQuery{}, admin)
 			defer r.Close()
 			wg.Go(func() {
 				if ids := collect(t, r, 50); len(ids) != 50 || ids[0] != 101 || ids[49] != 150 {
@@ -187,7 +187,7 @@ func TestNotifiedAtOnce(t *testing.T) {
 		s := &store{}
 		h := run(t, s)
 		time.Sleep(time.Second)
-		r := h.NewReader(0, events.Filter{}, admin)
+		r := h.NewReader(0, animalstore.EventQuery{}, admin)
 		defer r.Close()
 		for _, test := range []struct {
 			notify bool
@@ -214,7 +214,7 @@ func TestFallingBehind(t *testing.T) {
 		s := &store{}
 		h := run(t, s)
 		synctest.Wait()
-		r := h.NewReader(0, events.Filter{}, admin)
+		r := h.NewReader(0, animalstore.EventQuery{}, admin)
 		defer r.Close()
 		for range 20 {
 			for range 1000 {
@@ -228,7 +228,7 @@ func TestFallingBehind(t *testing.T) {
 			t.Errorf("got %d events in memory, want at most 4096", kept)
 		}
 		for first := int64(20_000 - kept); first <= int64(20_000-kept)+2; first++ { // from before the oldest in memory
-			next := h.NewReader(first-1, events.Filter{}, admin)
+			next := h.NewReader(first-1, animalstore.EventQuery{}, admin)
 			defer next.Close()
 			if ids := collect(t, next, 1); ids[0] != first {
 				t.Errorf("after %d: got %d, want %d", first-1, ids[0], first)
@@ -250,21 +250,21 @@ func TestFilters(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		view   events.View
-		filter events.Filter
+		filter animalstore.EventQuery
 		want   int
 	}{
-		{"everything for an admin", admin, events.Filter{}, all},
-		{"everything for others", user, events.Filter{}, 8},
-		{"pets for a key that reads pets", events.View{KeyID: 1, Permissions: animalstore.PetsWrite}, events.Filter{}, 6},
-		{"orders for a key that reads orders", events.View{KeyID: 1, Permissions: animalstore.OrdersRead}, events.Filter{}, 2},
-		{"only pets for a key that reads orders", events.View{KeyID: 1, Permissions: animalstore.OrdersRead}, events.Filter{Types: []animalstore.EventType{animalstore.PetCreated}}, 0},
-		{"keys, but not pets, for an admin that reads orders", events.View{KeyID: 1, Permissions: animalstore.OrdersRead | animalstore.Admin}, events.Filter{}, 12},
-		{"types for others", user, events.Filter{Types: []animalstore.EventType{animalstore.PetCreated, animalstore.KeyCreated}}, 1},
-		{"only types for admins", user, events.Filter{Types: []animalstore.EventType{animalstore.KeyCreated, animalstore.WebhookCreated}}, 0},
-		{"a subject", admin, events.Filter{Subject: "pet/2"}, 1},
-		{"a pet with its photos and orders", user, events.Filter{PetID: 2}, 5},
-		{"a pet's orders", user, events.Filter{PetID: 2, Types: []animalstore.EventType{animalstore.OrderCreated, animalstore.KeyCreated}}, 1},
-		{"another pet", user, events.Filter{PetID: 3}, 1},
+		{"everything for an admin", admin, animalstore.EventQuery{}, all},
+		{"everything for others", user, animalstore.EventQuery{}, 8},
+		{"pets for a key that reads pets", events.View{KeyID: 1, Permissions: animalstore.PetsWrite}, animalstore.EventQuery{}, 6},
+		{"orders for a key that reads orders", events.View{KeyID: 1, Permissions: animalstore.OrdersRead}, animalstore.EventQuery{}, 2},
+		{"only pets for a key that reads orders", events.View{KeyID: 1, Permissions: animalstore.OrdersRead}, animalstore.EventQuery{Types: "pet.created"}, 0},
+		{"keys, but not pets, for an admin that reads orders", events.View{KeyID: 1, Permissions: animalstore.OrdersRead | animalstore.Admin}, animalstore.EventQuery{}, 12},
+		{"types for others", user, animalstore.EventQuery{Types: "pet.created,key.created"}, 1},
+		{"only types for admins", user, animalstore.EventQuery{Types: "key.created,webhook.created"}, 0},
+		{"a subject", admin, animalstore.EventQuery{Subject: "pet/2"}, 1},
+		{"a pet with its photos and orders", user, animalstore.EventQuery{PetID: 2}, 5},
+		{"a pet's orders", user, animalstore.EventQuery{PetID: 2, Types: "order.created,key.created"}, 1},
+		{"another pet", user, animalstore.EventQuery{PetID: 3}, 1},
 	} {
 		for _, inMemory := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, in memory %t", test.name, inMemory), func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestViews(t *testing.T) {
 		time.Sleep(time.Second) // until they are published
 		read := func(view events.View, inMemory bool) (e, unnamed animalstore.Event) {
 			t.Helper()
-			r := h.NewReader(0, events.Filter{}, view)
+			r := h.NewReader(0, animalstore.EventQuery{}, view)
 			defer r.Close()
 			if inMemory {
 				time.Sleep(300 * time.Millisecond) // until the next poll
@@ -369,7 +369,7 @@ func TestStoreFails(t *testing.T) {
 		s := &store{}
 		h := run(t, s)
 		synctest.Wait()
-		r := h.NewReader(0, events.Filter{}, admin)
+		r := h.NewReader(0, animalstore.EventQuery{}, admin)
 		defer r.Close()
 		s.fail(errors.New("gone"))
 		s.add(animalstore.PetCreated)
@@ -392,7 +392,7 @@ func TestStoreGoesBack(t *testing.T) {
 		s.add(animalstore.EventTypes...)
 		h := run(t, s)
 		synctest.Wait()
-		r := h.NewReader(16, events.Filter{}, admin)
+		r := h.NewReader(16, animalstore.EventQuery{}, admin)
 		defer r.Close()
 		s.mu.Lock()
 		s.all, s.published = s.all[:10], 10

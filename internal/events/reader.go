@@ -9,32 +9,24 @@ import (
 	"animalstore/internal/db"
 )
 
-// Filter selects the events a reader gets. The zero value of a field matches
-// everything.
-type Filter struct {
-	Types   []animalstore.EventType
-	Subject string
-	PetID   int64 // of a pet, its photos and its orders
-}
-
 // Reader reads the feed starting at a position. It isn't safe for concurrent
 // use.
 type Reader struct {
 	hub      *Hub
 	view     View
-	filter   Filter
-	types    []animalstore.EventType // the filter's types that the reader may see
+	query    animalstore.EventQuery
+	types    []animalstore.EventType // of the query, that the reader may see; none: all
 	empty    bool                    // no event can match
 	position int64
 	waited   bool // for events since it last read
 }
 
-// NewReader returns a reader that gets the events after a position. Call Close when
-// it is no longer used.
-func (h *Hub) NewReader(after int64, filter Filter, view View) *Reader {
+// NewReader returns a reader that gets the events after a position that match q. Call
+// Close when it is no longer used.
+func (h *Hub) NewReader(after int64, q animalstore.EventQuery, view View) *Reader {
 	h.addReader()
-	r := &Reader{hub: h, view: view, filter: filter, position: after}
-	r.types, r.empty = visibleTypes(filter.Types, view)
+	r := &Reader{hub: h, view: view, query: q, position: after}
+	r.types, r.empty = visibleTypes(q.Types.Types(), view)
 	return r
 }
 
@@ -104,7 +96,7 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []Message,
 		r.position = max(r.position, newest)
 		return nil, false, nil
 	}
-	events, last, err := r.hub.store.Events(ctx, db.EventQuery{After: r.position, Types: r.types, Subject: r.filter.Subject, PetID: r.filter.PetID, Limit: limit})
+	events, last, err := r.hub.store.Events(ctx, db.EventQuery{After: r.position, Types: r.types, Subject: r.query.Subject, PetID: r.query.PetID, Limit: limit})
 	if err != nil {
 		return nil, false, err
 	}
@@ -117,13 +109,13 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []Message,
 
 // ReadBefore returns matching events before an id, at most limit, newest first,
 // and the id to continue from: 0 once the oldest kept event has been reached.
-func (h *Hub) ReadBefore(ctx context.Context, before int64, filter Filter, view View, limit int) (messages []Message, last int64, err error) {
-	r := &Reader{hub: h, view: view, filter: filter}
-	if r.types, r.empty = visibleTypes(filter.Types, view); r.empty {
+func (h *Hub) ReadBefore(ctx context.Context, before int64, q animalstore.EventQuery, view View, limit int) (messages []Message, last int64, err error) {
+	r := &Reader{hub: h, view: view, query: q}
+	if r.types, r.empty = visibleTypes(q.Types.Types(), view); r.empty {
 		_, _, err := h.store.Events(ctx, db.EventQuery{Before: before, Limit: 1}) // checks that the id exists
 		return nil, 0, err
 	}
-	events, last, err := h.store.Events(ctx, db.EventQuery{Before: before, Types: r.types, Subject: filter.Subject, PetID: filter.PetID, Limit: limit})
+	events, last, err := h.store.Events(ctx, db.EventQuery{Before: before, Types: r.types, Subject: q.Subject, PetID: q.PetID, Limit: limit})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -140,10 +132,10 @@ func (r *Reader) messages(ctx context.Context, events []animalstore.Event) ([]Me
 // matches also checks events that the database has already filtered, so that a
 // single place decides who may see which event.
 func (r *Reader) matches(e *animalstore.Event) bool {
-	return r.view.Sees(e.Type) &&
-		(len(r.filter.Types) == 0 || slices.Contains(r.filter.Types, e.Type)) &&
-		(r.filter.Subject == "" || e.Subject == r.filter.Subject) &&
-		(r.filter.PetID == 0 || e.PetID() == r.filter.PetID)
+	return !r.empty && r.view.Sees(e.Type) &&
+		(len(r.types) == 0 || slices.Contains(r.types, e.Type)) &&
+		(r.query.Subject == "" || e.Subject == r.query.Subject) &&
+		(r.query.PetID == 0 || e.PetID() == r.query.PetID)
 }
 
 // More returns a channel that is closed when there may be events after the position.

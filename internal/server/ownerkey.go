@@ -53,7 +53,7 @@ func (s *Server) CreateOwnerKey(ctx context.Context, secret string) (OwnerKey, e
 
 // HasKeys reports whether the database has any key, even a revoked one.
 func (s *Server) HasKeys(ctx context.Context) (bool, error) {
-	all, err := s.db.Keys(ctx, db.KeyQuery{Limit: 1})
+	all, err := s.db.Keys(ctx, db.Page{Limit: 1})
 	if err != nil {
 		return false, fmt.Errorf("look for keys: %w", err)
 	}

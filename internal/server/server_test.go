@@ -193,7 +193,7 @@ func TestOwnerKey(t *testing.T) {
 			t.Errorf("got %+v, %v, want %+v", got, err, test.want)
 		}
 	}
-	keys, err := s.DB().Keys(t.Context(), db.KeyQuery{Limit: 10})
+	keys, err := s.DB().Keys(t.Context(), db.Page{Limit: 10})
 	if err != nil || len(keys) != 1 || keys[0].Permissions != animalstore.Read|animalstore.Write|animalstore.Admin {
 		t.Errorf("got %+v, %v, want one key that may do everything", keys, err)
 	}

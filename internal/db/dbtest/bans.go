@@ -17,7 +17,7 @@ func bansOfKeys(t *testing.T, d db.DB) {
 		if err != nil || one.Ban != ban {
 			t.Errorf("%s: Key = %+v, %v, want ban %+v", when, one, err, ban)
 		}
-		all, err := d.Keys(t.Context(), db.KeyQuery{Limit: 10})
+		all, err := d.Keys(t.Context(), db.Page{Limit: 10})
 		if err != nil || len(all) != 2 || all[1].Ban != ban || all[0] != other {
 			t.Errorf("%s: Keys = %+v, %v, want ban %+v on the second", when, all, err, ban)
 		}

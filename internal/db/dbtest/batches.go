@@ -42,7 +42,7 @@ func batchIsAdded(t *testing.T, d db.DB) {
 	if len(events) != len(created)+2 || !slices.Contains(events, "category.updated category/0") || !slices.Contains(events, "category.updated category/1") {
 		t.Errorf("got events %q, want one of each pet and category", events)
 	}
-	stored := mustList(t, d, db.PetQuery{Limit: 1000})
+	stored := mustList(t, d, animalstore.PetQuery{}, db.Page{Limit: 1000})
 	slices.Reverse(stored)
 	if !slices.Equal(stored, created) {
 		t.Errorf("got %+v stored, want %+v", stored, created)
@@ -71,7 +71,7 @@ func batchFails(t *testing.T, d db.DB) {
 		t.Error("a batch got more ids than there are")
 	}
 	log.want(t, "failed batch", []string{})
-	if got := mustList(t, d, db.PetQuery{Limit: 100}); len(got) != len(first) {
+	if got := mustList(t, d, animalstore.PetQuery{}, db.Page{Limit: 100}); len(got) != len(first) {
 		t.Errorf("got %d pets, want the %d of the first batch", len(got), len(first))
 	}
 }

@@ -62,7 +62,7 @@ func wantRows(t *testing.T, d db.DB, want db.Rows) {
 				some = append(some, p)
 			}
 		}
-		if got := mustList(t, d, db.PetQuery{Status: status, Limit: 100}); !slices.Equal(got, some) {
+		if got := mustList(t, d, animalstore.PetQuery{Status: status}, db.Page{Limit: 100}); !slices.Equal(got, some) {
 			t.Errorf("pets with status %q: got %+v, want %+v", status, got, some)
 		}
 	}
@@ -70,11 +70,11 @@ func wantRows(t *testing.T, d db.DB, want db.Rows) {
 		if got, err := d.Pet(t.Context(), p.ID); err != nil || got != p {
 			t.Errorf("Pet(%d) = %+v, %v, want %+v", p.ID, got, err, p)
 		}
-		if got := mustList(t, d, db.PetQuery{CategoryID: &p.CategoryID, Limit: 100}); !slices.Contains(got, p) {
+		if got := mustList(t, d, animalstore.PetQuery{CategoryID: &p.CategoryID}, db.Page{Limit: 100}); !slices.Contains(got, p) {
 			t.Errorf("pets of category %d: got %+v, want %+v among them", p.CategoryID, got, p)
 		}
 	}
-	got, err := d.Orders(t.Context(), db.OrderQuery{Limit: 100})
+	got, err := d.Orders(t.Context(), animalstore.OrderQuery{}, db.Page{Limit: 100})
 	if err != nil || !slices.Equal(got, want.Orders) {
 		t.Errorf("Orders = %+v, %v, want %+v", got, err, want.Orders)
 	}
@@ -82,7 +82,7 @@ func wantRows(t *testing.T, d db.DB, want db.Rows) {
 		if got, err := d.Order(t.Context(), o.ID); err != nil || got != o {
 			t.Errorf("Order(%d) = %+v, %v, want %+v", o.ID, got, err, o)
 		}
-		of, err := d.Orders(t.Context(), db.OrderQuery{PetID: o.PetID, Statuses: []animalstore.OrderStatus{o.Status}, Limit: 100})
+		of, err := d.Orders(t.Context(), animalstore.OrderQuery{PetID: o.PetID, Statuses: []animalstore.OrderStatus{o.Status}}, db.Page{Limit: 100})
 		if err != nil || !slices.Equal(of, []animalstore.Order{o}) {
 			t.Errorf("%s orders of pet %d = %+v, %v, want %+v", o.Status, o.PetID, of, err, o)
 		}
@@ -215,7 +215,7 @@ func loadedPhotos(t *testing.T, d db.DB) {
 	loaded := []db.NewPhoto{newPhoto(pet.ID, 10, 1), newPhoto(pet.ID, db.PartSize+1, 2)}
 	mustLoad(t, d, db.Rows{Photos: loaded})
 	log.want(t, "loaded photos", []string{})
-	all, err := d.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{pet.ID}, Limit: 10})
+	all, err := d.Photos(t.Context(), animalstore.PhotoQuery{PetIDs: []int64{pet.ID}}, db.Page{Limit: 10})
 	if err != nil || len(all) != len(loaded) {
 		t.Fatalf("got photos %+v, %v, want %d", all, err, len(loaded))
 	}

@@ -151,9 +151,9 @@ func fill(t *testing.T, d db.DB, n int) []animalstore.Pet {
 	return pets
 }
 
-func mustList(t *testing.T, d db.DB, q db.PetQuery) []animalstore.Pet {
+func mustList(t *testing.T, d db.DB, q animalstore.PetQuery, page db.Page) []animalstore.Pet {
 	t.Helper()
-	pets, err := d.Pets(t.Context(), q)
+	pets, err := d.Pets(t.Context(), q, page)
 	if err != nil {
 		t.Fatalf("Pets(%+v): %v", q, err)
 	}

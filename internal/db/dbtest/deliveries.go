@@ -53,7 +53,7 @@ func finish(t *testing.T, d db.DB, due *db.ClaimedDelivery, at animalstore.Time,
 
 func deliveriesOf(t *testing.T, d db.DB, webhookID int64, state animalstore.DeliveryState) []animalstore.Delivery {
 	t.Helper()
-	all, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhookID, State: state, Limit: 100})
+	all, err := d.Deliveries(t.Context(), webhookID, animalstore.DeliveryQuery{State: state}, db.Page{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func deliveryLists(t *testing.T, d db.DB) {
 			}
 		}
 		for before := int64(0); ; before = paged[len(paged)-1] {
-			page, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhook.ID, State: state, Before: before, Limit: 2})
+			page, err := d.Deliveries(t.Context(), webhook.ID, animalstore.DeliveryQuery{State: state}, db.Page{After: before, Limit: 2})
 			if err != nil {
 				t.Fatal(err)
 			}

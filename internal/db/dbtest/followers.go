@@ -153,11 +153,11 @@ func compareCopy(ctx context.Context, d db.DB, events []animalstore.Event) error
 // resources returns everything in a store that has events, as JSON by subject.
 func resources(ctx context.Context, d db.DB) (map[string]string, error) {
 	stored := map[string]string{}
-	pets, err := d.Pets(ctx, db.PetQuery{Limit: 1 << 20})
+	pets, err := d.Pets(ctx, animalstore.PetQuery{}, db.Page{Limit: 1 << 20})
 	for _, p := range pets {
 		stored[animalstore.EventSubject("pet", p.ID)] = jsonOf(p)
 	}
-	orders, err2 := d.Orders(ctx, db.OrderQuery{Limit: 1 << 20})
+	orders, err2 := d.Orders(ctx, animalstore.OrderQuery{}, db.Page{Limit: 1 << 20})
 	for _, o := range orders {
 		stored[animalstore.EventSubject("order", o.ID)] = jsonOf(o)
 	}

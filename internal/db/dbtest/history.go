@@ -140,10 +140,10 @@ func checkIDs(t *testing.T, history []porcupine.Operation) {
 func checkAgreement(t *testing.T, d db.DB) {
 	t.Helper()
 	pets := map[int64]animalstore.Pet{}
-	for _, p := range mustList(t, d, db.PetQuery{Limit: 1 << 20}) {
+	for _, p := range mustList(t, d, animalstore.PetQuery{}, db.Page{Limit: 1 << 20}) {
 		pets[p.ID] = p
 	}
-	orders, err := d.Orders(t.Context(), db.OrderQuery{Limit: 1 << 20})
+	orders, err := d.Orders(t.Context(), animalstore.OrderQuery{}, db.Page{Limit: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func runOperation(ctx context.Context, d db.DB, op operation) (got outcome, err 
 			return p.CheckRemovable(ordered)
 		})
 	case listPets:
-		got.Pets, err = d.Pets(ctx, o.Query)
+		got.Pets, err = d.Pets(ctx, o.Query, o.Page)
 	case countPets:
 		got.Inventory, err = d.CountPets(ctx, o.Category)
 	case placeOrder:
@@ -213,7 +213,7 @@ func runOperation(ctx context.Context, d db.DB, op operation) (got outcome, err 
 	case moveOrder:
 		got.Order, err = d.UpdateOrder(ctx, o.ID, func(order *animalstore.Order) error { return order.Move(o.To, o.At) })
 	case listOrders:
-		got.Orders, err = d.Orders(ctx, o.Query)
+		got.Orders, err = d.Orders(ctx, o.Query, o.Page)
 	case getCategory:
 		got.Category, err = d.Category(ctx, o.ID)
 	case putCategory:
@@ -295,22 +295,23 @@ func (p *pool) operation(draw func(n int) int) operation {
 	case 11, 12, 13:
 		return moveOrder{order, oneOf(draw, animalstore.OrderStatuses...), at}
 	case 14, 15, 21:
-		q := db.PetQuery{Limit: limit, Status: oneOf(draw, append(animalstore.PetStatuses, "", "", "")...)}
+		q, page := animalstore.PetQuery{Status: oneOf(draw, append(animalstore.PetStatuses, "", "", "")...)}, db.Page{Limit: limit}
 		if draw(3) == 0 {
 			q.CategoryID = &category
 		}
 		if draw(2) == 0 {
-			q.Before = oneOf(draw, pet, pet+1, 1, math.MaxInt64)
+			page.After = oneOf(draw, pet, pet+1, 1, math.MaxInt64)
 		}
 		if draw(4) == 0 {
 			q.IDs = []int64{math.MaxInt64, math.MinInt64, -1, 0, pet, recent(draw, p.pets), pet}[oneOf(draw, 0, 4, 6, 6):]
 		}
-		return listPets{q}
+		return listPets{q, page}
 	case 16, 22, 23:
 		first := draw(len(animalstore.OrderStatuses))
-		q := db.OrderQuery{Limit: limit, Oldest: draw(2) == 0, Statuses: animalstore.OrderStatuses[first:][:draw(5-first)]}
+		q := animalstore.OrderQuery{Oldest: draw(2) == 0, Statuses: animalstore.OrderStatuses[first:][:draw(5-first)]}
+		page := db.Page{Limit: limit}
 		if draw(2) == 0 {
-			q.After = oneOf(draw, order, order+1, 1, math.MaxInt64)
+			page.After = oneOf(draw, order, order+1, 1, math.MaxInt64)
 		}
 		if draw(3) == 0 {
 			q.PetID = pet
@@ -318,7 +319,7 @@ func (p *pool) operation(draw func(n int) int) operation {
 		if draw(3) == 0 {
 			q.Reference = "A 1"
 		}
-		return listOrders{q}
+		return listOrders{q, page}
 	case 17:
 		return getCategory{category}
 	case 18:

@@ -52,7 +52,7 @@ func replaysPets(t *testing.T, d db.DB) {
 			}
 		}
 	}
-	if got := mustList(t, d, db.PetQuery{Limit: 10}); len(got) != 3 {
+	if got := mustList(t, d, animalstore.PetQuery{}, db.Page{Limit: 10}); len(got) != 3 {
 		t.Errorf("got %+v stored, want three", got)
 	}
 	// The result stays the same, even if the pet changes or is removed.
@@ -93,7 +93,7 @@ func replaysOrders(t *testing.T, d db.DB) {
 	if again := place(true); again != first {
 		t.Errorf("after removal of the pet the replay is %+v, want %+v", again, first)
 	}
-	if got := mustListOrders(t, d, db.OrderQuery{Limit: 10}); len(got) != 1 {
+	if got := mustListOrders(t, d, animalstore.OrderQuery{}, db.Page{Limit: 10}); len(got) != 1 {
 		t.Errorf("got %+v stored, want one order", got)
 	}
 }
@@ -116,7 +116,7 @@ func tokensAreApart(t *testing.T, d db.DB) {
 	}
 	mustCreateWith(t, d, rex, nil, false)
 	mustCreateWith(t, d, rex, nil, false)
-	if got := mustList(t, d, db.PetQuery{Limit: 100}); len(got) != 7 {
+	if got := mustList(t, d, animalstore.PetQuery{}, db.Page{Limit: 100}); len(got) != 7 {
 		t.Errorf("got %d pets stored, want 7", len(got))
 	}
 	mustCreateWith(t, d, rex, retry, true)
@@ -220,10 +220,10 @@ func sentManyTimes(t *testing.T, d db.DB) {
 		if len(created) != 1 || len(placed) != 1 || firsts != 2 {
 			t.Fatalf("got pets %v, orders %v and %d that were not replayed; want one, one and 2", created, placed, firsts)
 		}
-		if got := mustList(t, d, db.PetQuery{Limit: 1000}); len(got) != 2*(round+1) {
+		if got := mustList(t, d, animalstore.PetQuery{}, db.Page{Limit: 1000}); len(got) != 2*(round+1) {
 			t.Fatalf("got %d pets stored, want %d", len(got), 2*(round+1))
 		}
-		if got := mustListOrders(t, d, db.OrderQuery{PetID: pet.ID, Limit: 10}); len(got) != 1 {
+		if got := mustListOrders(t, d, animalstore.OrderQuery{PetID: pet.ID}, db.Page{Limit: 10}); len(got) != 1 {
 			t.Fatalf("got orders %+v stored, want one", got)
 		}
 	}

@@ -37,7 +37,7 @@ func mustCreateKey(t *testing.T, d db.DB, k animalstore.NewKey, secret string) a
 
 func mustKeys(t *testing.T, d db.DB) []animalstore.Key {
 	t.Helper()
-	keys, err := d.Keys(t.Context(), db.KeyQuery{Limit: 100})
+	keys, err := d.Keys(t.Context(), db.Page{Limit: 100})
 	if err != nil {
 		t.Fatalf("Keys: %v", err)
 	}
@@ -114,7 +114,7 @@ func keyLists(t *testing.T, d db.DB) {
 	}
 	for from := range all {
 		for _, limit := range []int{1, 3, 10} {
-			got, err := d.Keys(t.Context(), db.KeyQuery{Before: all[from].ID, Limit: limit})
+			got, err := d.Keys(t.Context(), db.Page{After: all[from].ID, Limit: limit})
 			if want := all[from+1 : min(from+1+limit, len(all))]; err != nil || !slices.Equal(got, want) {
 				t.Errorf("Keys before %d, limit %d: got %+v, %v, want %+v", all[from].ID, limit, got, err, want)
 			}

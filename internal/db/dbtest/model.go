@@ -69,7 +69,10 @@ type (
 		Status   animalstore.PetStatus
 	}
 	deletePet struct{ ID int64 }
-	listPets  struct{ Query db.PetQuery }
+	listPets  struct {
+		Query animalstore.PetQuery
+		Page  db.Page
+	}
 	countPets struct{ Category *int64 }
 
 	placeOrder struct {
@@ -83,7 +86,10 @@ type (
 		To animalstore.OrderStatus
 		At animalstore.Time
 	}
-	listOrders struct{ Query db.OrderQuery }
+	listOrders struct {
+		Query animalstore.OrderQuery
+		Page  db.Page
+	}
 
 	getCategory    struct{ ID int64 }
 	putCategory    struct{ Category animalstore.Category }
@@ -155,7 +161,7 @@ func (o deletePet) expect(s *store, _ outcome) outcome {
 }
 
 func (o listPets) expect(s *store, _ outcome) outcome {
-	return outcome{Pets: selected(newestFirst(s.pets), o.Query)}
+	return outcome{Pets: selected(newestFirst(s.pets), o.Query, o.Page)}
 }
 
 func (o countPets) expect(s *store, _ outcome) outcome {
@@ -233,7 +239,7 @@ func (o moveOrder) expect(s *store, _ outcome) outcome {
 }
 
 func (o listOrders) expect(s *store, _ outcome) outcome {
-	return outcome{Orders: selectedOrders(newestFirst(s.orders), o.Query)}
+	return outcome{Orders: selectedOrders(newestFirst(s.orders), o.Query, o.Page)}
 }
 
 func (o getCategory) expect(s *store, _ outcome) outcome {
@@ -265,10 +271,10 @@ func (o listCategories) expect(s *store, _ outcome) outcome {
 }
 
 // selected returns the part of a list, newest first, that q selects.
-func selected(all []animalstore.Pet, q db.PetQuery) []animalstore.Pet {
+func selected(all []animalstore.Pet, q animalstore.PetQuery, at db.Page) []animalstore.Pet {
 	page := []animalstore.Pet{}
 	for _, p := range all {
-		if len(page) < q.Limit && (q.Status == "" || p.Status == q.Status) && (q.Before == 0 || p.ID < q.Before) &&
+		if len(page) < at.Limit && (q.Status == "" || p.Status == q.Status) && (at.After == 0 || p.ID < at.After) &&
 			(q.CategoryID == nil || p.CategoryID == *q.CategoryID) && (q.IDs == nil || slices.Contains(q.IDs, p.ID)) {
 			page = append(page, p)
 		}
@@ -277,15 +283,15 @@ func selected(all []animalstore.Pet, q db.PetQuery) []animalstore.Pet {
 }
 
 // selectedOrders is like selected, for orders.
-func selectedOrders(all []animalstore.Order, q db.OrderQuery) []animalstore.Order {
+func selectedOrders(all []animalstore.Order, q animalstore.OrderQuery, at db.Page) []animalstore.Order {
 	page := []animalstore.Order{}
 	if q.Oldest {
 		all = slices.Clone(all)
 		slices.Reverse(all)
 	}
 	for _, o := range all {
-		if len(page) < q.Limit && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, o.Status)) && (q.PetID == 0 || o.PetID == q.PetID) &&
-			(q.Reference == "" || o.Reference == q.Reference) && (q.After == 0 || (o.ID < q.After) != q.Oldest && o.ID != q.After) {
+		if len(page) < at.Limit && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, o.Status)) && (q.PetID == 0 || o.PetID == q.PetID) &&
+			(q.Reference == "" || o.Reference == q.Reference) && (at.After == 0 || (o.ID < at.After) != q.Oldest && o.ID != at.After) {
 			page = append(page, o)
 		}
 	}

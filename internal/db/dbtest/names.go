@@ -129,12 +129,12 @@ func namesAreRead(t *testing.T, d db.DB) {
 		{q: db.NameQuery{Limit: 100}},
 		{q: db.NameQuery{Limit: 100, After: list[5].position()}},
 		{q: db.NameQuery{Limit: 1, After: first}},
-		{db.NameQuery{Limit: 100, Status: animalstore.PetPending}, &first},
-		{db.NameQuery{Limit: 100, Status: sold, CategoryID: rare}, &first},
-		{db.NameQuery{Limit: 100, CategoryID: rare, After: first}, &second},
-		{q: db.NameQuery{Limit: 100, Status: sold, After: first}},
-		{q: db.NameQuery{Limit: 1, Status: sold, After: list[5].position()}},
-		{q: db.NameQuery{Limit: 100, Status: sold, After: second}},
+		{db.NameQuery{PetQuery: animalstore.PetQuery{Status: animalstore.PetPending}, Limit: 100}, &first},
+		{db.NameQuery{PetQuery: animalstore.PetQuery{Status: sold, CategoryID: rare}, Limit: 100}, &first},
+		{db.NameQuery{PetQuery: animalstore.PetQuery{CategoryID: rare}, Limit: 100, After: first}, &second},
+		{q: db.NameQuery{PetQuery: animalstore.PetQuery{Status: sold}, Limit: 100, After: first}},
+		{q: db.NameQuery{PetQuery: animalstore.PetQuery{Status: sold}, Limit: 1, After: list[5].position()}},
+		{q: db.NameQuery{PetQuery: animalstore.PetQuery{Status: sold}, Limit: 100, After: second}},
 		{q: db.NameQuery{Limit: 1, After: second}},
 	} {
 		test.q.Prefix = "re"

@@ -39,17 +39,16 @@ func wantOrder(t *testing.T, d db.DB, want animalstore.Order) {
 		t.Errorf("Order(%d) = %+v, %v, want %+v", want.ID, got, err, want)
 	}
 	only := []animalstore.OrderStatus{want.Status}
-	for _, q := range []db.OrderQuery{{}, {Statuses: only}, {PetID: want.PetID}, {PetID: want.PetID, Statuses: only}, {Statuses: animalstore.OrderStatuses, Reference: want.Reference}} {
-		q.After, q.Limit = want.ID+1, 1
-		if page := mustListOrders(t, d, q); len(page) != 1 || page[0] != want {
+	for _, q := range []animalstore.OrderQuery{{}, {Statuses: only}, {PetID: want.PetID}, {PetID: want.PetID, Statuses: only}, {Statuses: animalstore.OrderStatuses, Reference: want.Reference}} {
+		if page := mustListOrders(t, d, q, db.Page{After: want.ID + 1, Limit: 1}); len(page) != 1 || page[0] != want {
 			t.Errorf("Orders(%+v) = %+v, want %+v", q, page, want)
 		}
 	}
 }
 
-func mustListOrders(t *testing.T, d db.DB, q db.OrderQuery) []animalstore.Order {
+func mustListOrders(t *testing.T, d db.DB, q animalstore.OrderQuery, page db.Page) []animalstore.Order {
 	t.Helper()
-	orders, err := d.Orders(t.Context(), q)
+	orders, err := d.Orders(t.Context(), q, page)
 	if err != nil {
 		t.Fatalf("Orders(%+v): %v", q, err)
 	}
@@ -91,7 +90,7 @@ func oneOrderWins(t *testing.T, d db.DB) {
 			}
 			return nil
 		})
-		orders := mustListOrders(t, d, db.OrderQuery{PetID: pet.ID, Limit: 100})
+		orders := mustListOrders(t, d, animalstore.OrderQuery{PetID: pet.ID}, db.Page{Limit: 100})
 		if won.Load() != 1 || refused.Load() != 99 || len(orders) != 1 || orders[0].ID != winner.Load() {
 			t.Fatalf("round %d: %d won, %d refused, orders are %+v; want one to win and to be stored", round, won.Load(), refused.Load(), orders)
 		}

@@ -34,12 +34,11 @@ func wantPet(t *testing.T, d db.DB, want animalstore.Pet) {
 	if got, err := d.Pet(t.Context(), want.ID); err != nil || got != want {
 		t.Errorf("Pet(%d) = %+v, %v, want %+v", want.ID, got, err, want)
 	}
-	for _, q := range []db.PetQuery{
+	for _, q := range []animalstore.PetQuery{
 		{}, {Status: want.Status}, {CategoryID: &want.CategoryID}, {CategoryID: &want.CategoryID, Status: want.Status}, {IDs: []int64{want.ID}},
 		{IDs: []int64{want.ID}, CategoryID: &want.CategoryID, Status: want.Status},
 	} {
-		q.Before, q.Limit = want.ID+1, 1
-		if page := mustList(t, d, q); len(page) != 1 || page[0] != want {
+		if page := mustList(t, d, q, db.Page{After: want.ID + 1, Limit: 1}); len(page) != 1 || page[0] != want {
 			t.Errorf("Pets(%+v) = %+v, want %+v", q, page, want)
 		}
 	}
@@ -78,7 +77,7 @@ func listIsOneState(t *testing.T, d db.DB) {
 		default:
 		}
 		for name, ids := range map[string][]int64{"a page": nil, "a list of ids": ids} {
-			pets := mustList(t, d, db.PetQuery{IDs: ids, Limit: 100})
+			pets := mustList(t, d, animalstore.PetQuery{IDs: ids}, db.Page{Limit: 100})
 			ofB, _ := strconv.Atoi(pets[0].Name)
 			ofA, _ := strconv.Atoi(pets[len(pets)-1].Name)
 			if ofA != ofB && ofA != ofB+1 {

@@ -94,7 +94,7 @@ func photoListsSelect(t *testing.T, d db.DB) {
 						want = append(want, p)
 					}
 				}
-				got, err := d.Photos(t.Context(), db.PhotoQuery{PetIDs: ids, After: after, Limit: limit})
+				got, err := d.Photos(t.Context(), animalstore.PhotoQuery{PetIDs: ids}, db.Page{After: after, Limit: limit})
 				if err != nil || got == nil || !slices.Equal(got, want) {
 					t.Errorf("Photos of %d after %d, limit %d = %+v, %v, want %+v", ids, after, limit, got, err, want)
 				}
@@ -153,7 +153,7 @@ func replaysPhotos(t *testing.T, d db.DB) {
 	if err != nil || !replayed || again != first {
 		t.Errorf("AddPhoto again = %+v, %t, %v, want %+v, replayed", again, replayed, err, first)
 	}
-	if all, err := d.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{pet.ID}, Limit: 10}); err != nil || len(all) != 1 {
+	if all, err := d.Photos(t.Context(), animalstore.PhotoQuery{PetIDs: []int64{pet.ID}}, db.Page{Limit: 10}); err != nil || len(all) != 1 {
 		t.Errorf("the pet has %d photos, %v, want 1", len(all), err)
 	}
 }
@@ -170,7 +170,7 @@ func photosAtOnce(t *testing.T, d db.DB) {
 		}
 		return err
 	})
-	all, err := d.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{pet.ID}, Limit: 100})
+	all, err := d.Photos(t.Context(), animalstore.PhotoQuery{PetIDs: []int64{pet.ID}}, db.Page{Limit: 100})
 	if err != nil || len(all) != animalstore.MaxPhotos || refused.Load() != 5 {
 		t.Errorf("the pet has %d photos, %v, and %d were refused, want %d and 5", len(all), err, refused.Load(), animalstore.MaxPhotos)
 	}
@@ -205,7 +205,7 @@ func photosLimit(t *testing.T, d db.DB) {
 	for i, pet := range pets {
 		ids[i] = pet.ID
 	}
-	all, err := d.Photos(t.Context(), db.PhotoQuery{PetIDs: ids, Limit: 100})
+	all, err := d.Photos(t.Context(), animalstore.PhotoQuery{PetIDs: ids}, db.Page{Limit: 100})
 	if err != nil || len(all) != photos {
 		t.Fatalf("%d photos are listed, %v, want %d", len(all), err, photos)
 	}
@@ -234,7 +234,7 @@ func photosBesideRemoval(t *testing.T, d db.DB) {
 				err = d.DeletePet(t.Context(), pet.ID, (*animalstore.Pet).CheckRemovable)
 			case 1, 2:
 				var all []animalstore.Photo
-				if all, err = d.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{pet.ID}, Limit: 1}); err == nil && len(all) > 0 {
+				if all, err = d.Photos(t.Context(), animalstore.PhotoQuery{PetIDs: []int64{pet.ID}}, db.Page{Limit: 1}); err == nil && len(all) > 0 {
 					err = d.DeletePhoto(t.Context(), all[0].ID, noPhotoCheck)
 				}
 			default:
@@ -245,7 +245,7 @@ func photosBesideRemoval(t *testing.T, d db.DB) {
 			}
 			return err
 		})
-		if all, err := d.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{pet.ID}, Limit: 10}); err != nil || len(all) != 0 {
+		if all, err := d.Photos(t.Context(), animalstore.PhotoQuery{PetIDs: []int64{pet.ID}}, db.Page{Limit: 10}); err != nil || len(all) != 0 {
 			t.Fatalf("a removed pet has photos %+v, %v", all, err)
 		}
 	}

@@ -82,7 +82,7 @@ func absentWebhooks(t *testing.T, d db.DB, id int64) {
 	_, update := d.UpdateWebhook(t.Context(), id, nothing)
 	_, rotate := d.RotateWebhook(t.Context(), id, "whsec_dHdv", later, nothing)
 	_, ping := d.PingWebhook(t.Context(), id, animalstore.WebhookPing, noon)
-	_, deliveries := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: id, Limit: 10})
+	_, deliveries := d.Deliveries(t.Context(), id, animalstore.DeliveryQuery{}, db.Page{Limit: 10})
 	_, delivery := d.Delivery(t.Context(), id, 1)
 	_, retry := d.RetryDelivery(t.Context(), id, 1, noon)
 	_, _, retryAll := db.RetryAll(t.Context(), d, db.RetryQuery{WebhookID: id, DeliveryRetry: animalstore.DeliveryRetry{Since: noon}}, noon)
@@ -108,7 +108,7 @@ func webhookLists(t *testing.T, d db.DB) {
 	}
 	var ids []int64
 	for before := int64(0); ; before = ids[len(ids)-1] {
-		page, err := d.Webhooks(t.Context(), db.WebhookQuery{Before: before, Limit: 20})
+		page, err := d.Webhooks(t.Context(), db.Page{After: before, Limit: 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func webhooksAreDisabled(t *testing.T, d db.DB) {
 	if reason := attempt(failing.ID, after(20*day), 500); reason != "" {
 		t.Errorf("disabled at once: %s, want another five days", reason)
 	}
-	pending, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: failing.ID, State: animalstore.DeliveryPending, Limit: 100})
+	pending, err := d.Deliveries(t.Context(), failing.ID, animalstore.DeliveryQuery{State: animalstore.DeliveryPending}, db.Page{Limit: 100})
 	if err != nil || len(pending) == 0 {
 		t.Fatalf("got %d pending deliveries, %v, want some", len(pending), err)
 	}

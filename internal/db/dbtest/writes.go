@@ -83,7 +83,7 @@ func generationHolds(t *testing.T, d db.DB) {
 			generation, stable := d.Generation()
 			var got seen
 			for status, id := range map[animalstore.PetStatus]*int64{"": &got.all, animalstore.PetSold: &got.sold} {
-				page, err := d.Pets(t.Context(), db.PetQuery{Status: status, Limit: 1})
+				page, err := d.Pets(t.Context(), animalstore.PetQuery{Status: status}, db.Page{Limit: 1})
 				if err != nil {
 					return err
 				}

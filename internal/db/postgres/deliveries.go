@@ -26,11 +26,11 @@ func (d *DB) Delivery(ctx context.Context, webhookID, id int64) (animalstore.Del
 }
 
 // Deliveries implements [db.DB].
-func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.Delivery, error) {
-	if _, err := d.Webhook(ctx, q.WebhookID); err != nil {
+func (d *DB) Deliveries(ctx context.Context, webhookID int64, q animalstore.DeliveryQuery, page db.Page) ([]animalstore.Delivery, error) {
+	if _, err := d.Webhook(ctx, webhookID); err != nil {
 		return nil, err
 	}
-	return list(ctx, d, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(q.Before), q.Limit, q.WebhookID, q.StoredStates())
+	return list(ctx, d, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(page.After), page.Limit, webhookID, db.StoredStates(q))
 }
 
 // PingWebhook implements [db.DB].
@@ -66,7 +66,7 @@ const retryDeliveries = `WITH chosen AS (SELECT id FROM deliveries WHERE id = AN
 
 // RetryDeliveries implements [db.DB].
 func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
-	examined, err := d.Deliveries(ctx, db.DeliveryQuery{WebhookID: q.WebhookID, State: q.State, Before: q.Before, Limit: db.MaxRetried})
+	examined, err := d.Deliveries(ctx, q.WebhookID, animalstore.DeliveryQuery{State: q.State}, db.Page{After: q.Before, Limit: db.MaxRetried})
 	ids, next := q.Select(examined)
 	if err != nil || len(ids) == 0 {
 		return 0, next, err

@@ -38,7 +38,7 @@ func awaitCreate(t *testing.T, d *DB, name string) {
 
 func names(t *testing.T, d *DB) map[string]int {
 	t.Helper()
-	pets, err := d.Pets(t.Context(), db.PetQuery{Limit: 10000})
+	pets, err := d.Pets(t.Context(), animalstore.PetQuery{}, db.Page{Limit: 10000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestLongPages_Slow(t *testing.T) {
 		d.long = fair.NewSemaphore(0, 0)
 		read := make(chan error, 1)
 		go func() {
-			_, err := d.Pets(t.Context(), db.PetQuery{Limit: longPage + 1})
+			_, err := d.Pets(t.Context(), animalstore.PetQuery{}, db.Page{Limit: longPage + 1})
 			read <- err
 		}()
 		testenv.Eventually(t, "the page is read or waits", func() bool { return len(read) > 0 || d.long.Waiting() > 0 })
@@ -252,7 +252,7 @@ func TestServerGone_Slow(t *testing.T) {
 					var err error
 					switch i % 3 {
 					case 0:
-						_, err = d.Pets(t.Context(), db.PetQuery{Limit: 1})
+						_, err = d.Pets(t.Context(), animalstore.PetQuery{}, db.Page{Limit: 1})
 					case 1:
 						err = create(t, d, "during", nil)
 					case 2:

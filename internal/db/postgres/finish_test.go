@@ -53,7 +53,7 @@ func TestLapsedClaim_Slow(t *testing.T) {
 			if _, err := d.finishDeliveries(t.Context(), webhook, []finishCall{calls[order[0]], calls[order[1]]}); err != nil {
 				t.Fatal(err)
 			}
-			all, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhook, Limit: 10})
+			all, err := d.Deliveries(t.Context(), webhook, animalstore.DeliveryQuery{}, db.Page{Limit: 10})
 			if err != nil || len(all) != 1 || all[0].State != animalstore.DeliveryDelivered || len(all[0].Attempts) != 1 {
 				t.Errorf("got %+v, %v, want one delivery with one attempt, which succeeded", all, err)
 			}

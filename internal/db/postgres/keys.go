@@ -131,8 +131,8 @@ func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
 }
 
 // Keys implements [db.DB].
-func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
-	return list(ctx, d, "select keys", db.ScanKey, "SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(q.Before), q.Limit)
+func (d *DB) Keys(ctx context.Context, page db.Page) ([]animalstore.Key, error) {
+	return list(ctx, d, "select keys", db.ScanKey, "SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(page.After), page.Limit)
 }
 
 // lockAdmins locks and returns a key and all others of its environment that can manage

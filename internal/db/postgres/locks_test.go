@@ -48,7 +48,7 @@ func TestDispatchWhileFailuresAreStored_Slow(t *testing.T) {
 	if _, err := d.DispatchEvents(t.Context(), animalstore.At(time.Now()), 100); err != nil {
 		t.Fatal(err)
 	}
-	all, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: webhook.ID, Limit: 10})
+	all, err := d.Deliveries(t.Context(), webhook.ID, animalstore.DeliveryQuery{}, db.Page{Limit: 10})
 	if err != nil || len(all) != 1 {
 		t.Errorf("got %d deliveries, %v, want one", len(all), err)
 	}

@@ -121,7 +121,7 @@ var (
 )
 
 // Orders implements [db.DB].
-func (d *DB) Orders(ctx context.Context, q db.OrderQuery) ([]animalstore.Order, error) {
-	statement, args := q.Statement(&newestOrders, &oldestOrders)
+func (d *DB) Orders(ctx context.Context, q animalstore.OrderQuery, page db.Page) ([]animalstore.Order, error) {
+	statement, args := db.OrderStatement(&newestOrders, &oldestOrders, q, page)
 	return list(ctx, d, "select orders", db.ScanOrder, statement, args...)
 }

@@ -255,16 +255,16 @@ var listPets = db.PetLists{
 }
 
 // Pets implements [db.DB].
-func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
-	statement, args := q.Statement(&listPets)
-	if statement == listPets.All && q.Limit <= longPage {
-		pets, err := d.pages.do(ctx, petPage{db.UpperBound(q.Before), q.Limit})
+func (d *DB) Pets(ctx context.Context, q animalstore.PetQuery, page db.Page) ([]animalstore.Pet, error) {
+	statement, args := listPets.Statement(q, page)
+	if statement == listPets.All && page.Limit <= longPage {
+		pets, err := d.pages.do(ctx, petPage{db.UpperBound(page.After), page.Limit})
 		if errors.Is(err, errBatchLate) {
 			err = fmt.Errorf("select pets: %w: %w", db.ErrUnavailable, err)
 		}
 		return pets, err
 	}
-	return listPage(ctx, d, "select pets", q.Limit, db.ScanPet, statement, args...)
+	return listPage(ctx, d, "select pets", page.Limit, db.ScanPet, statement, args...)
 }
 
 // listPetPages reads several pages without filters, each like listPets.All.

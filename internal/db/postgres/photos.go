@@ -98,8 +98,8 @@ func (d *DB) Photo(ctx context.Context, id int64) (animalstore.Photo, error) {
 const listPhotos = "SELECT " + db.PhotoColumns + " FROM photos WHERE pet_id = ANY ($1) AND id > $2 ORDER BY id + 0 LIMIT $3"
 
 // Photos implements [db.DB].
-func (d *DB) Photos(ctx context.Context, q db.PhotoQuery) ([]animalstore.Photo, error) {
-	return list(ctx, d, "select photos", db.ScanPhoto, listPhotos, q.PetIDs, q.After, q.Limit)
+func (d *DB) Photos(ctx context.Context, q animalstore.PhotoQuery, page db.Page) ([]animalstore.Photo, error) {
+	return list(ctx, d, "select photos", db.ScanPhoto, listPhotos, q.PetIDs, page.After, page.Limit)
 }
 
 // DeletePhoto implements [db.DB].

@@ -50,55 +50,54 @@ func reads() []read {
 	add := func(name, query string, args []any, along ...string) {
 		all = append(all, read{name, query, args, along})
 	}
-	pets := func(name string, q db.PetQuery, along ...string) {
-		q.Limit = limit
-		query, args := q.Statement(&listPets)
+	pets := func(name string, q animalstore.PetQuery, along ...string) {
+		query, args := listPets.Statement(q, db.Page{Limit: limit})
 		add(name, query, args, along...)
 	}
-	orders := func(name string, q db.OrderQuery, along ...string) {
-		q.Limit = limit
-		query, args := q.Statement(&newestOrders, &oldestOrders)
+	orders := func(name string, q animalstore.OrderQuery, along ...string) {
+		query, args := db.OrderStatement(&newestOrders, &oldestOrders, q, db.Page{Limit: limit})
 		add(name, query, args, along...)
 	}
 	const byCategory, ofPet = "pets_by_category", "orders_by_pet"
 	one, ids := int64(1), []int64{1, 77, 1000, 1_000_000}
-	pets("all pets", db.PetQuery{}, "pets_pkey")
-	pets("pets from the middle", db.PetQuery{Before: 1000}, "pets_pkey")
-	pets("sold pets", db.PetQuery{Status: animalstore.PetSold}, "pets_by_status")
-	pets("pending pets", db.PetQuery{Status: animalstore.PetPending}, "pets_by_status")
-	pets("available pets", db.PetQuery{Status: animalstore.PetAvailable}, "pets_by_status")
-	pets("pets of a category", db.PetQuery{CategoryID: &one}, byCategory, byCategory, byCategory)
-	pets("sold pets of a category", db.PetQuery{CategoryID: &one, Status: animalstore.PetSold}, byCategory)
-	pets("pets by id", db.PetQuery{IDs: ids}, "pets_pkey")
-	pets("sold pets by id", db.PetQuery{IDs: ids, Status: animalstore.PetSold, CategoryID: &one}, "pets_pkey")
+	pets("all pets", animalstore.PetQuery{}, "pets_pkey")
+	fromMiddle, args := listPets.Statement(animalstore.PetQuery{}, db.Page{After: 1000, Limit: limit})
+	add("pets from the middle", fromMiddle, args, "pets_pkey")
+	pets("sold pets", animalstore.PetQuery{Status: animalstore.PetSold}, "pets_by_status")
+	pets("pending pets", animalstore.PetQuery{Status: animalstore.PetPending}, "pets_by_status")
+	pets("available pets", animalstore.PetQuery{Status: animalstore.PetAvailable}, "pets_by_status")
+	pets("pets of a category", animalstore.PetQuery{CategoryID: &one}, byCategory, byCategory, byCategory)
+	pets("sold pets of a category", animalstore.PetQuery{CategoryID: &one, Status: animalstore.PetSold}, byCategory)
+	pets("pets by id", animalstore.PetQuery{IDs: ids}, "pets_pkey")
+	pets("sold pets by id", animalstore.PetQuery{IDs: ids, Status: animalstore.PetSold, CategoryID: &one}, "pets_pkey")
 	add("several pages", listPetPages, []any{[]int64{1000, 900, 15_000, 7, 1 << 40}, []int64{4, 4, 4, 4, 4}}, slices.Repeat([]string{"pets_pkey"}, 5)...)
 	delivered, placed := animalstore.OrderStatuses[2:3], animalstore.OrderStatuses[:1]
 	for sort, oldest := range map[string]bool{", newest first": false, ", oldest first": true} {
-		orders("all orders"+sort, db.OrderQuery{Oldest: oldest}, "orders_pkey")
-		orders("delivered orders"+sort, db.OrderQuery{Statuses: delivered, Oldest: oldest}, "orders_by_status")
-		orders("placed orders"+sort, db.OrderQuery{Statuses: placed, Oldest: oldest}, "orders_by_status")
-		orders("open orders"+sort, db.OrderQuery{Statuses: animalstore.OrderStatuses[:2], Oldest: oldest}, "orders_by_status", "orders_by_status")
-		orders("orders of a pet"+sort, db.OrderQuery{PetID: 1, Oldest: oldest}, ofPet, ofPet, ofPet, ofPet)
-		orders("delivered orders of a pet"+sort, db.OrderQuery{PetID: 1, Statuses: delivered, Oldest: oldest}, ofPet)
-		orders("orders with a reference"+sort, db.OrderQuery{Reference: "web", Oldest: oldest}, slices.Repeat([]string{"orders_by_reference"}, 4)...)
-		orders("orders of a pet with a reference"+sort, db.OrderQuery{PetID: 1, Reference: "web", Oldest: oldest}, slices.Repeat([]string{"orders_by_pet_reference"}, 4)...)
-		orders("placed orders of a pet with a reference"+sort, db.OrderQuery{PetID: 1, Reference: "web", Statuses: placed, Oldest: oldest}, "orders_by_pet_reference")
+		orders("all orders"+sort, animalstore.OrderQuery{Oldest: oldest}, "orders_pkey")
+		orders("delivered orders"+sort, animalstore.OrderQuery{Statuses: delivered, Oldest: oldest}, "orders_by_status")
+		orders("placed orders"+sort, animalstore.OrderQuery{Statuses: placed, Oldest: oldest}, "orders_by_status")
+		orders("open orders"+sort, animalstore.OrderQuery{Statuses: animalstore.OrderStatuses[:2], Oldest: oldest}, "orders_by_status", "orders_by_status")
+		orders("orders of a pet"+sort, animalstore.OrderQuery{PetID: 1, Oldest: oldest}, ofPet, ofPet, ofPet, ofPet)
+		orders("delivered orders of a pet"+sort, animalstore.OrderQuery{PetID: 1, Statuses: delivered, Oldest: oldest}, ofPet)
+		orders("orders with a reference"+sort, animalstore.OrderQuery{Reference: "web", Oldest: oldest}, slices.Repeat([]string{"orders_by_reference"}, 4)...)
+		orders("orders of a pet with a reference"+sort, animalstore.OrderQuery{PetID: 1, Reference: "web", Oldest: oldest}, slices.Repeat([]string{"orders_by_pet_reference"}, 4)...)
+		orders("placed orders of a pet with a reference"+sort, animalstore.OrderQuery{PetID: 1, Reference: "web", Statuses: placed, Oldest: oldest}, "orders_by_pet_reference")
 	}
 	add("categories", "SELECT id, name FROM categories WHERE id > $1 ORDER BY id LIMIT $2", []any{int64(5), limit}, "categories_pkey")
-	deliveries := func(name string, q db.DeliveryQuery, along ...string) {
-		add(name, listDeliveries, []any{db.UpperBound(q.Before), limit, int64(1), q.StoredStates()}, along...)
+	deliveries := func(name string, q animalstore.DeliveryQuery, along ...string) {
+		add(name, listDeliveries, []any{db.UpperBound(1000), limit, int64(1), db.StoredStates(q)}, along...)
 	}
-	deliveries("deliveries", db.DeliveryQuery{}, slices.Repeat([]string{"deliveries_by_webhook"}, 3)...)
-	deliveries("failed deliveries", db.DeliveryQuery{State: animalstore.DeliveryFailed, Before: 1000}, "deliveries_by_webhook")
-	failures := func(name string, q db.FailureQuery, along ...string) {
-		q.Limit, q.Since = limit, animalstore.AtMilli(1000)
-		query, args := q.Statement(&listFailures)
+	deliveries("deliveries", animalstore.DeliveryQuery{}, slices.Repeat([]string{"deliveries_by_webhook"}, 3)...)
+	deliveries("failed deliveries", animalstore.DeliveryQuery{State: animalstore.DeliveryFailed}, "deliveries_by_webhook")
+	failures := func(name string, q animalstore.FailureQuery, along ...string) {
+		q.Since = animalstore.AtMilli(1000)
+		query, args := listFailures.Statement(q, db.Page{After: 1000, Limit: limit})
 		add(name, query, args, along...)
 	}
-	failures("failed requests", db.FailureQuery{}, "failures_by_time", "failures_pkey")
-	failures("failed requests of a key", db.FailureQuery{KeyID: 1, Before: 1000}, "failures_by_key", "failures_by_time")
-	failures("failed requests with a code", db.FailureQuery{Code: "rare", Before: 1000}, "failures_by_code", "failures_by_time")
-	failures("failed requests with an id", db.FailureQuery{RequestID: "same", Before: 1000}, "failures_by_request", "failures_by_time")
+	failures("failed requests", animalstore.FailureQuery{}, "failures_by_time", "failures_pkey")
+	failures("failed requests of a key", animalstore.FailureQuery{KeyID: 1}, "failures_by_key", "failures_by_time")
+	failures("failed requests with a code", animalstore.FailureQuery{Code: "rare"}, "failures_by_code", "failures_by_time")
+	failures("failed requests with an id", animalstore.FailureQuery{RequestID: "same"}, "failures_by_request", "failures_by_time")
 	for name, q := range map[string]db.EventQuery{
 		"events of a pet": {PetID: 1}, "events of a pet from the middle": {PetID: 1, After: 1000}, "events of a pet, newest first": {PetID: 1, Before: db.LatestEvents},
 	} {
@@ -114,8 +113,8 @@ func reads() []read {
 		add(name, query, args, "name_entries_pkey", "pets_pkey")
 	}
 	names("names", db.NameQuery{})
-	names("names of available pets", db.NameQuery{Status: animalstore.PetAvailable})
-	names("names of sold pets, which are older", db.NameQuery{Status: animalstore.PetSold})
+	names("names of available pets", db.NameQuery{PetQuery: animalstore.PetQuery{Status: animalstore.PetAvailable}})
+	names("names of sold pets, which are older", db.NameQuery{PetQuery: animalstore.PetQuery{Status: animalstore.PetSold}})
 	return all
 }
 

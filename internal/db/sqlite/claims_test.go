@@ -63,7 +63,7 @@ func TestResultStoredTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := claim(d, 1)
-	all, err := d.Deliveries(t.Context(), db.DeliveryQuery{WebhookID: due[0].WebhookID, Limit: 2})
+	all, err := d.Deliveries(t.Context(), due[0].WebhookID, animalstore.DeliveryQuery{}, db.Page{Limit: 2})
 	if err != nil || len(all) != 1 || len(all[0].Attempts) != 1 || again[0].Tries != 1 {
 		t.Errorf("got %+v, %v, %d tries, want one attempt", all, err, again[0].Tries)
 	}

@@ -28,7 +28,7 @@ func TestDamagedRow(t *testing.T) {
 			if got, err := d.Pet(t.Context(), 1); err == nil {
 				t.Errorf("got %+v, want an error", got)
 			}
-			if got, err := d.Pets(t.Context(), db.PetQuery{Limit: 10}); err == nil {
+			if got, err := d.Pets(t.Context(), animalstore.PetQuery{}, db.Page{Limit: 10}); err == nil {
 				t.Errorf("got %+v, want an error", got)
 			}
 			if got, err := d.UpdatePet(t.Context(), 1, rename); err == nil {

@@ -17,12 +17,12 @@ const listDeliveries = "SELECT " + db.DeliveryColumns + ` FROM (SELECT value AS 
 	ORDER BY id DESC LIMIT +?2`
 
 // Deliveries implements [db.DB].
-func (d *DB) Deliveries(ctx context.Context, q db.DeliveryQuery) ([]animalstore.Delivery, error) {
+func (d *DB) Deliveries(ctx context.Context, webhookID int64, q animalstore.DeliveryQuery, page db.Page) ([]animalstore.Delivery, error) {
 	return resultOf(ctx, d.read, func(c *sqlite.Conn) ([]animalstore.Delivery, error) {
-		if _, err := selectWebhook(c, q.WebhookID); err != nil {
+		if _, err := selectWebhook(c, webhookID); err != nil {
 			return nil, err
 		}
-		return selectAll(c, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(q.Before), q.Limit, q.WebhookID, q.StoredStates())
+		return selectAll(c, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(page.After), page.Limit, webhookID, db.StoredStates(q))
 	})
 }
 
@@ -66,7 +66,7 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 
 // RetryDeliveries implements [db.DB].
 func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
-	examined, err := d.Deliveries(ctx, db.DeliveryQuery{WebhookID: q.WebhookID, State: q.State, Before: q.Before, Limit: db.MaxRetried})
+	examined, err := d.Deliveries(ctx, q.WebhookID, animalstore.DeliveryQuery{State: q.State}, db.Page{After: q.Before, Limit: db.MaxRetried})
 	ids, next := q.Select(examined)
 	if err != nil || len(ids) == 0 {
 		return 0, next, err

@@ -71,8 +71,8 @@ var listFailures = db.FailureLists{
 }
 
 // Failures implements [db.DB].
-func (d *DB) Failures(ctx context.Context, q db.FailureQuery) ([]animalstore.Failure, error) {
-	statement, args := q.Statement(&listFailures)
+func (d *DB) Failures(ctx context.Context, q animalstore.FailureQuery, page db.Page) ([]animalstore.Failure, error) {
+	statement, args := listFailures.Statement(q, page)
 	return list(ctx, d, "select failures", db.ScanFailure, statement, args...)
 }
 

@@ -116,8 +116,8 @@ func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
 }
 
 // Keys implements [db.DB].
-func (d *DB) Keys(ctx context.Context, q db.KeyQuery) ([]animalstore.Key, error) {
-	return list(ctx, d, "select keys", db.ScanKey, selectKeys+"WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
+func (d *DB) Keys(ctx context.Context, page db.Page) ([]animalstore.Key, error) {
+	return list(ctx, d, "select keys", db.ScanKey, selectKeys+"WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(page.After), page.Limit)
 }
 
 const deleteSessions = "DELETE FROM console_sessions WHERE secret IN (SELECT hash FROM key_secrets WHERE key_id = ?)"

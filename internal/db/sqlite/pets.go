@@ -151,8 +151,8 @@ const listPet = "SELECT " + db.PetColumns + ` FROM pets WHERE id < ?1 AND id = ?
 	AND (?4 IS NULL OR status = ?4) AND (?5 IS NULL OR category_id = ?5) LIMIT +?2`
 
 // Pets implements [db.DB].
-func (d *DB) Pets(ctx context.Context, q db.PetQuery) ([]animalstore.Pet, error) {
-	statement, args := q.Statement(&listPets)
+func (d *DB) Pets(ctx context.Context, q animalstore.PetQuery, page db.Page) ([]animalstore.Pet, error) {
+	statement, args := listPets.Statement(q, page)
 	if len(q.IDs) == 1 {
 		statement, args[2] = listPet, q.IDs[0]
 	}

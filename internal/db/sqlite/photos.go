@@ -82,8 +82,8 @@ const listPhotos = "SELECT " + db.PhotoColumns + ` FROM photos INDEXED BY photos
 	WHERE pet_id IN (SELECT value FROM json_each(?1)) AND id > ?2 ORDER BY id LIMIT +?3`
 
 // Photos implements [db.DB].
-func (d *DB) Photos(ctx context.Context, q db.PhotoQuery) ([]animalstore.Photo, error) {
-	return list(ctx, d, "select photos", db.ScanPhoto, listPhotos, q.PetIDs, q.After, q.Limit)
+func (d *DB) Photos(ctx context.Context, q animalstore.PhotoQuery, page db.Page) ([]animalstore.Photo, error) {
+	return list(ctx, d, "select photos", db.ScanPhoto, listPhotos, q.PetIDs, page.After, page.Limit)
 }
 
 // DeletePhoto implements [db.DB].

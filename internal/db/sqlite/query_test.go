@@ -90,28 +90,28 @@ func TestOrderListsUseTheirIndex(t *testing.T) {
 	d := newStore(t)
 	two := animalstore.OrderStatuses[:2]
 	for _, test := range []struct {
-		q    db.OrderQuery
+		q    animalstore.OrderQuery
 		want string
 	}{
-		{db.OrderQuery{}, "INTEGER PRIMARY KEY (row"},
-		{db.OrderQuery{Statuses: animalstore.OrderStatuses}, "INTEGER PRIMARY KEY (row"},
-		{db.OrderQuery{Statuses: two[:1]}, "COVERING INDEX orders_by_status (status=? AND "},
-		{db.OrderQuery{Statuses: two}, "COVERING INDEX orders_by_status (status=? AND "},
-		{db.OrderQuery{PetID: 7}, "COVERING INDEX orders_by_pet (pet_id=? AND status=? AND "},
-		{db.OrderQuery{PetID: 7, Statuses: two[:1]}, "COVERING INDEX orders_by_pet (pet_id=? AND status=? AND "},
-		{db.OrderQuery{Reference: "a"}, "COVERING INDEX orders_by_reference (reference=? AND status=? AND "},
-		{db.OrderQuery{Reference: "a", Statuses: two}, "COVERING INDEX orders_by_reference (reference=? AND status=? AND "},
-		{db.OrderQuery{PetID: 7, Reference: "a"}, "COVERING INDEX orders_by_pet_reference (pet_id=? AND reference=? AND status=? AND "},
-		{db.OrderQuery{PetID: 7, Reference: "a", Statuses: two[:1]}, "COVERING INDEX orders_by_pet_reference (pet_id=? AND reference=? AND status=? AND "},
+		{animalstore.OrderQuery{}, "INTEGER PRIMARY KEY (row"},
+		{animalstore.OrderQuery{Statuses: animalstore.OrderStatuses}, "INTEGER PRIMARY KEY (row"},
+		{animalstore.OrderQuery{Statuses: two[:1]}, "COVERING INDEX orders_by_status (status=? AND "},
+		{animalstore.OrderQuery{Statuses: two}, "COVERING INDEX orders_by_status (status=? AND "},
+		{animalstore.OrderQuery{PetID: 7}, "COVERING INDEX orders_by_pet (pet_id=? AND status=? AND "},
+		{animalstore.OrderQuery{PetID: 7, Statuses: two[:1]}, "COVERING INDEX orders_by_pet (pet_id=? AND status=? AND "},
+		{animalstore.OrderQuery{Reference: "a"}, "COVERING INDEX orders_by_reference (reference=? AND status=? AND "},
+		{animalstore.OrderQuery{Reference: "a", Statuses: two}, "COVERING INDEX orders_by_reference (reference=? AND status=? AND "},
+		{animalstore.OrderQuery{PetID: 7, Reference: "a"}, "COVERING INDEX orders_by_pet_reference (pet_id=? AND reference=? AND status=? AND "},
+		{animalstore.OrderQuery{PetID: 7, Reference: "a", Statuses: two[:1]}, "COVERING INDEX orders_by_pet_reference (pet_id=? AND reference=? AND status=? AND "},
 	} {
 		for _, oldest := range []bool{false, true} {
-			test.q.Oldest, test.q.Limit = oldest, 20
+			test.q.Oldest = oldest
 			bound := map[bool]string{false: "id<?)", true: "id>?)"}[oldest]
 			want := []string{"SEARCH orders USING " + test.want + bound}
 			if strings.HasPrefix(test.want, "COVERING") { // of each status, up to the limit
 				want = []string{"SEARCH orders USING INTEGER PRIMARY KEY (rowid=?)", want[0], "USE TEMP B-TREE FOR ORDER BY"}
 			}
-			query, _ := test.q.Statement(&newestOrders, &oldestOrders)
+			query, _ := db.OrderStatement(&newestOrders, &oldestOrders, test.q, db.Page{Limit: 20})
 			if got := plan(t, d, query); !slices.Equal(got, want) {
 				t.Errorf("%s\nreads %q\nwant  %q", query, got, want)
 			}

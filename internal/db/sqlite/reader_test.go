@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"animalstore"
+
 	"animalstore/internal/db"
 	"animalstore/internal/testenv"
 
@@ -35,7 +37,7 @@ func TestCloseWaitsForReaders(t *testing.T) {
 	<-began
 	go func() { closed <- d.Close() }()
 	testenv.Eventually(t, "a read after Close fails", func() bool {
-		_, err := d.Pets(t.Context(), db.PetQuery{Limit: 1})
+		_, err := d.Pets(t.Context(), animalstore.PetQuery{}, db.Page{Limit: 1})
 		return errors.Is(err, errClosed)
 	})
 	select {

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"testing"
 
+	"animalstore"
+
 	"animalstore/internal/db"
 
 	"zombiezen.com/go/sqlite"
@@ -37,7 +39,7 @@ func writePages(t *testing.T, d *DB, pages int) (inWAL int) {
 func TestIdleReadersLetTheWALRestart(t *testing.T) {
 	d := newStore(t)
 	forEachReader(d, func() {
-		if _, err := d.Pets(t.Context(), db.PetQuery{Limit: 1}); err != nil {
+		if _, err := d.Pets(t.Context(), animalstore.PetQuery{}, db.Page{Limit: 1}); err != nil {
 			t.Fatal(err)
 		}
 	})

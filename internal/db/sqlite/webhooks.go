@@ -49,9 +49,9 @@ func (d *DB) Webhook(ctx context.Context, id int64) (animalstore.Webhook, error)
 }
 
 // Webhooks implements [db.DB].
-func (d *DB) Webhooks(ctx context.Context, q db.WebhookQuery) ([]animalstore.Webhook, error) {
+func (d *DB) Webhooks(ctx context.Context, page db.Page) ([]animalstore.Webhook, error) {
 	return list(ctx, d, "select webhooks", db.ScanWebhook,
-		"SELECT "+db.WebhookColumns+" FROM webhooks WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(q.Before), q.Limit)
+		"SELECT "+db.WebhookColumns+" FROM webhooks WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(page.After), page.Limit)
 }
 
 // UpdateWebhook implements [db.DB].

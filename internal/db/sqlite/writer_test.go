@@ -52,7 +52,7 @@ func insertNamed(name string, status int) func(*sqlite.Conn) error {
 
 func names(t *testing.T, d *DB) map[string]bool {
 	t.Helper()
-	pets, err := d.Pets(t.Context(), db.PetQuery{Limit: 1000})
+	pets, err := d.Pets(t.Context(), animalstore.PetQuery{}, db.Page{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,8 +286,11 @@ func TestAfterCloseEverythingFails(t *testing.T) {
 			_, _, err := d.CreatePet(ctx, animalstore.NewPet{Name: "late", CategoryID: 1}, nil)
 			return err
 		},
-		"Key":  func(ctx context.Context) error { _, err := d.Key(ctx, 1); return err },
-		"Pets": func(ctx context.Context) error { _, err := d.Pets(ctx, db.PetQuery{Limit: 1}); return err },
+		"Key": func(ctx context.Context) error { _, err := d.Key(ctx, 1); return err },
+		"Pets": func(ctx context.Context) error {
+			_, err := d.Pets(ctx, animalstore.PetQuery{}, db.Page{Limit: 1})
+			return err
+		},
 		"Ping": d.Ping,
 	} {
 		if err := call(context.Background()); err == nil {

@@ -221,17 +221,17 @@ func content(t *testing.T, url string) string {
 				t.Fatal(err)
 			}
 		}
-		put("pets", must[[]animalstore.Pet](t)(store.Pets(t.Context(), db.PetQuery{Limit: 1000})))
-		photos := must[[]animalstore.Photo](t)(store.Photos(t.Context(), db.PhotoQuery{PetIDs: []int64{5, 6, 9}, Limit: 1000}))
+		put("pets", must[[]animalstore.Pet](t)(store.Pets(t.Context(), animalstore.PetQuery{}, db.Page{Limit: 1000})))
+		photos := must[[]animalstore.Photo](t)(store.Photos(t.Context(), animalstore.PhotoQuery{PetIDs: []int64{5, 6, 9}}, db.Page{Limit: 1000}))
 		put("photos", photos)
 		for _, p := range photos {
 			put("image", must[db.Image](t)(store.Image(t.Context(), p.ID, db.Thumbnail)))
 			put("part", must[[]byte](t)(store.ImagePart(t.Context(), p.ID, db.FullImage, 0)))
 			put("thumbnail", must[[]byte](t)(store.ImagePart(t.Context(), p.ID, db.Thumbnail, 0)))
 		}
-		put("orders", must[[]animalstore.Order](t)(store.Orders(t.Context(), db.OrderQuery{Limit: 1000})))
+		put("orders", must[[]animalstore.Order](t)(store.Orders(t.Context(), animalstore.OrderQuery{}, db.Page{Limit: 1000})))
 		put("categories", must[[]animalstore.Category](t)(store.Categories(t.Context(), db.CategoryQuery{Limit: 1000})))
-		keys := must[[]animalstore.Key](t)(store.Keys(t.Context(), db.KeyQuery{Limit: 1000}))
+		keys := must[[]animalstore.Key](t)(store.Keys(t.Context(), db.Page{Limit: 1000}))
 		for _, k := range keys {
 			put("key", k)
 			put("unbanned", k.UnbannedAt)

@@ -14,7 +14,7 @@ import (
 // its operation id. TestGoExamples runs them.
 
 func listPets(ctx context.Context, c *client.Client) error {
-	for pet, err := range c.ListPets(ctx, client.PetQuery{Status: animalstore.PetAvailable}) {
+	for pet, err := range c.ListPets(ctx, animalstore.PetQuery{Status: animalstore.PetAvailable}) {
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func addPhoto(ctx context.Context, c *client.Client) error {
 }
 
 func listPhotos(ctx context.Context, c *client.Client) error {
-	for photo, err := range c.ListPhotos(ctx, client.PhotoQuery{PetIDs: []int64{42, 41}}) {
+	for photo, err := range c.ListPhotos(ctx, animalstore.PhotoQuery{PetIDs: []int64{42, 41}}) {
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func getThumbnail(ctx context.Context, c *client.Client) error {
 
 func listOrders(ctx context.Context, c *client.Client) error {
 	open := []animalstore.OrderStatus{animalstore.OrderPlaced, animalstore.OrderApproved}
-	for order, err := range c.ListOrders(ctx, client.OrderQuery{Statuses: open, Oldest: true}) {
+	for order, err := range c.ListOrders(ctx, animalstore.OrderQuery{Statuses: open, Oldest: true}) {
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func updateOrder(ctx context.Context, c *client.Client) error {
 }
 
 func getInventory(ctx context.Context, c *client.Client) error {
-	inventory, err := c.GetInventory(ctx, client.InventoryQuery{CategoryID: new(int64(7))})
+	inventory, err := c.GetInventory(ctx, animalstore.InventoryQuery{CategoryID: new(int64(7))})
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func getInventory(ctx context.Context, c *client.Client) error {
 }
 
 func listCategories(ctx context.Context, c *client.Client) error {
-	for category, err := range c.ListCategories(ctx, client.PageQuery{}) {
+	for category, err := range c.ListCategories(ctx) {
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func putCategory(ctx context.Context, c *client.Client) error {
 
 func listEvents(ctx context.Context, c *client.Client) error {
 	// Use Events instead of ListEvents to wait for new ones.
-	for event, err := range c.ListEvents(ctx, client.EventsOptions{Types: "pet.*"}) {
+	for event, err := range c.ListEvents(ctx, animalstore.EventQuery{Types: "pet.*"}) {
 		if err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ func getUsage(ctx context.Context, c *client.Client) error {
 }
 
 func listFailures(ctx context.Context, c *client.Client) error {
-	for failure, err := range c.ListFailures(ctx, client.FailureQuery{Code: animalstore.ValidationFailed}) {
+	for failure, err := range c.ListFailures(ctx, animalstore.FailureQuery{Code: animalstore.ValidationFailed}) {
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func getStatus(ctx context.Context, c *client.Client) error {
 }
 
 func listKeys(ctx context.Context, c *client.Client) error {
-	for key, err := range c.ListKeys(ctx, client.PageQuery{}) {
+	for key, err := range c.ListKeys(ctx) {
 		if err != nil {
 			return err
 		}
@@ -312,7 +312,7 @@ func getKeyUsage(ctx context.Context, c *client.Client) error {
 }
 
 func listWebhooks(ctx context.Context, c *client.Client) error {
-	for webhook, err := range c.ListWebhooks(ctx, client.PageQuery{}) {
+	for webhook, err := range c.ListWebhooks(ctx) {
 		if err != nil {
 			return err
 		}
@@ -371,7 +371,7 @@ func pingWebhook(ctx context.Context, c *client.Client) error {
 }
 
 func listDeliveries(ctx context.Context, c *client.Client) error {
-	for delivery, err := range c.ListDeliveries(ctx, 1, client.DeliveryQuery{State: animalstore.DeliveryFailed}) {
+	for delivery, err := range c.ListDeliveries(ctx, 1, animalstore.DeliveryQuery{State: animalstore.DeliveryFailed}) {
 		if err != nil {
 			return err
 		}

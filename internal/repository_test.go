@@ -1,18 +1,27 @@
-package animalstore_test
+// Package internal_test checks rules that hold for the whole repository.
+package internal_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-const module = "animalstore"
+const (
+	module = "animalstore"
+	root   = ".." // of the repository
+)
 
 // importRules are the two tables under "Import rules" in CONTRIBUTING.md.
 type importRules struct {
@@ -36,7 +45,7 @@ var inBackticks = regexp.MustCompile("`([^`]+)`")
 // "module | imported by".
 func readImportRules(t *testing.T) importRules {
 	t.Helper()
-	text, err := os.ReadFile("CONTRIBUTING.md")
+	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,6 +150,7 @@ func TestImports(t *testing.T) {
 func listPackages(t *testing.T, goos string) (packages []goPackage) {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH=amd64", "CGO_ENABLED=0")
 	cmd.Stderr = t.Output()
 	out, err := cmd.Output()
@@ -168,4 +178,43 @@ func pathInModule(path string) (string, bool) {
 func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")
+}
+
+// TestOnlyCommandsNameFlags: a package below the command line can't know how its caller
+// got a value. It returns a typed error, and the command words it.
+func TestOnlyCommandsNameFlags(t *testing.T) {
+	flag := regexp.MustCompile(`--[a-z][a-z-]+`)
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+		isBelow := !strings.Contains(name, "/") || strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "client/")
+		isSuite := strings.HasPrefix(name, "internal/") && strings.HasSuffix(name, "test")
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (isSuite || !isBelow):
+			return fs.SkipDir
+		case !isBelow || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, filepath.Join(root, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			for _, found := range flag.FindAllString(literal.Value, -1) {
+				if found != "--help" { // cobra's own
+					t.Errorf("%s: names the flag %s, want that only in cmd", files.Position(literal.Pos()), found)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -67,7 +67,6 @@ type Config struct {
 type Worker struct {
 	Config
 	wake     chan struct{}
-	stopping chan struct{} // closed when no more attempts may start
 	attempts sync.WaitGroup
 	unstored atomic.Bool  // the last result of a delivery couldn't be stored
 	offset   atomic.Int64 // nanoseconds by which the store's clock is ahead
@@ -79,7 +78,7 @@ func NewWorker(c Config) *Worker {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	w := &Worker{Config: c, wake: make(chan struct{}, 1), stopping: make(chan struct{})}
+	w := &Worker{Config: c, wake: make(chan struct{}, 1)}
 	w.Sender.now = w.now
 	return w
 }
@@ -109,7 +108,6 @@ func (w *Worker) Run(ctx context.Context) {
 		case <-due:
 		}
 	}
-	close(w.stopping)
 	grace := time.AfterFunc(w.Grace, stopSending)
 	defer grace.Stop()
 	w.attempts.Wait()
@@ -119,9 +117,7 @@ func (w *Worker) Run(ctx context.Context) {
 // poll turns new events into deliveries and starts those that are due. It returns how
 // long to wait until the next poll.
 func (w *Worker) poll(ctx, sending context.Context) time.Duration {
-	limited, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	next, err := w.work(limited, sending)
+	next, err := w.work(ctx, sending)
 	if err != nil && ctx.Err() == nil && !w.failing {
 		w.Log.Warn("cannot deliver webhook events: storage error; retrying", "err", err)
 	}
@@ -135,8 +131,10 @@ func (w *Worker) poll(ctx, sending context.Context) time.Duration {
 // work dispatches new events and claims due deliveries. next is when more falls due; zero if
 // that isn't known.
 func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err error) {
+	limited, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
 	asked := w.Now()
-	work, err := w.Store.WebhookWork(ctx, animalstore.At(w.now()))
+	work, err := w.Store.WebhookWork(limited, animalstore.At(w.now()))
 	if err != nil {
 		return next, err
 	}
@@ -144,7 +142,7 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 		w.followClock(work.Clock, asked, w.Now())
 	}
 	if work.Events {
-		more, err := w.Store.DispatchEvents(ctx, animalstore.At(w.now()), dispatchBatch)
+		more, err := w.Store.DispatchEvents(limited, animalstore.At(w.now()), dispatchBatch)
 		if err != nil {
 			return next, err
 		}
@@ -152,10 +150,14 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 			w.Notify()
 		}
 	}
-	if work.Due || work.Events {
-		return work.Next, w.claim(ctx, sending)
+	if !work.Due && !work.Events {
+		return work.Next, nil
 	}
-	return work.Next, nil
+	due, err := w.Store.ClaimDeliveries(limited, animalstore.At(w.now()), w.lease())
+	for _, d := range due { // even if only some could be claimed before an error
+		w.attempts.Go(func() { w.deliver(ctx, sending, &d) })
+	}
+	return work.Next, err
 }
 
 // followClock corrects the worker's clock by the store's, which was read at some time
@@ -170,40 +172,23 @@ func (w *Worker) followClock(clock animalstore.Time, asked, answered time.Time) 
 	}
 }
 
-// claim starts what is due, even if only some could be claimed before an error.
-func (w *Worker) claim(ctx, sending context.Context) error {
-	due, err := w.Store.ClaimDeliveries(ctx, animalstore.At(w.now()), w.lease())
-	for _, d := range due {
-		w.attempts.Go(func() { w.deliver(sending, &d) })
-	}
-	return err
-}
-
 func (w *Worker) lease() animalstore.Time { return animalstore.At(w.now().Add(leaseTime)) }
 
-// deliver sends a delivery, and then others of the same webhook while there are any.
-func (w *Worker) deliver(ctx context.Context, d *db.ClaimedDelivery) {
+// deliver sends a delivery, and then others of the same webhook while there are any. It
+// begins no attempt after ctx has ended.
+func (w *Worker) deliver(ctx, sending context.Context, d *db.ClaimedDelivery) {
 	for d != nil {
-		if w.stopped() {
+		if ctx.Err() != nil {
 			w.release(d)
 			return
 		}
-		r := w.Sender.Attempt(ctx, d)
-		if ctx.Err() != nil && !r.Succeeded() {
+		r := w.Sender.Attempt(sending, d)
+		if sending.Err() != nil && !r.Succeeded() {
 			w.release(d) // it didn't fail: we gave up
 			return
 		}
 		w.observe(r)
-		d = w.finish(r)
-	}
-}
-
-func (w *Worker) stopped() bool {
-	select {
-	case <-w.stopping:
-		return true
-	default:
-		return false
+		d = w.finish(ctx, r)
 	}
 }
 
@@ -218,14 +203,14 @@ func (w *Worker) observe(r db.DeliveryResult) {
 // finish records a result and returns the webhook's next delivery, if one is due. It
 // retries if the store fails. If the lease ends, the delivery may be sent again, and this
 // result is then ignored.
-func (w *Worker) finish(r db.DeliveryResult) *db.ClaimedDelivery {
+func (w *Worker) finish(ctx context.Context, r db.DeliveryResult) *db.ClaimedDelivery {
 	for try := 1; ; try++ {
-		next, err := w.tryFinish(r)
+		next, err := w.tryFinish(ctx, r)
 		if err == nil {
 			w.unstored.Store(false)
 			return next
 		}
-		if try == finishAttempts || w.stopped() {
+		if try == finishAttempts || ctx.Err() != nil {
 			if !w.unstored.Swap(true) { // otherwise a full disk would fill the log
 				w.Log.Warn("storing results of deliveries fails: they are sent again after their leases", "delivery", r.Delivery.ID, "webhook", r.Delivery.WebhookID, "err", err)
 			}
@@ -233,19 +218,19 @@ func (w *Worker) finish(r db.DeliveryResult) *db.ClaimedDelivery {
 		}
 		select {
 		case <-time.After(time.Second):
-		case <-w.stopping:
+		case <-ctx.Done():
 		}
 	}
 }
 
-func (w *Worker) tryFinish(r db.DeliveryResult) (*db.ClaimedDelivery, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-	defer cancel()
+func (w *Worker) tryFinish(ctx context.Context, r db.DeliveryResult) (*db.ClaimedDelivery, error) {
 	lease := w.lease()
-	if w.stopped() {
+	if ctx.Err() != nil {
 		lease = animalstore.Time{} // claim nothing
 	}
-	next, disabled, err := w.Store.FinishDelivery(ctx, r, animalstore.At(w.now()), lease)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	next, disabled, err := w.Store.FinishDelivery(limited, r, animalstore.At(w.now()), lease)
 	if err != nil {
 		return nil, err
 	}

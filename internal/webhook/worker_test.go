@@ -148,7 +148,7 @@ func TestResultsNotStored(t *testing.T) {
 		for range 2 {
 			s.finishFailures = 3 * finishAttempts
 			for id := range int64(4) { // the last one is stored
-				w.finish(db.DeliveryResult{Delivery: &db.ClaimedDelivery{ID: id}})
+				w.finish(t.Context(), db.DeliveryResult{Delivery: &db.ClaimedDelivery{ID: id}})
 			}
 		}
 		if n := strings.Count(log.String(), "level=WARN"); n != 2 {

@@ -80,7 +80,7 @@ func NewRedis(c RedisConfig) (*Redis, error) {
 	}
 	r := newRedis(c)
 	r.client, r.timeout = &redisClient{options: options}, timeout
-	if _, err := r.probe(max(dialTimeout, timeout)); err != nil {
+	if err := r.probe(max(dialTimeout, timeout)); err != nil {
 		r.startFallback(err)
 	}
 	return r, nil

@@ -64,16 +64,13 @@ func (r *Redis) Stats() RedisStats {
 // fallback. Calls that began before the last fallback ended don't start another.
 func (r *Redis) recordFailure(began time.Time, err error) {
 	r.stats.failures.Add(1)
-	if isLate(err) && r.late.Add(1) < maxLate {
+	isLate := errors.Is(err, errLate) || errors.Is(err, context.DeadlineExceeded)
+	if isLate && r.late.Add(1) < maxLate {
 		return
 	}
 	if !r.fellBackSince(began) {
 		r.startFallback(err)
 	}
-}
-
-func isLate(err error) bool {
-	return errors.Is(err, errLate) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // fellBackSince reports whether a fallback has ended since a time. Both have a monotonic
@@ -134,16 +131,13 @@ func (r *Redis) runProbe(ctx context.Context) {
 		case <-r.fallbackStarted:
 		}
 		for {
-			answered, err := r.probe(r.timeout)
-			if err == nil {
+			if r.probe(r.timeout) == nil {
 				r.endFallback()
 				break
 			}
-			if !answered {
-				// The address may lead elsewhere by now. A primary that has become a
-				// replica keeps its connections, and refuses every call.
-				r.client.close()
-			}
+			// The address may lead elsewhere by now. A primary that has become a replica
+			// keeps its connections, and refuses every call.
+			r.client.close()
 			select {
 			case <-ctx.Done():
 				return
@@ -156,10 +150,9 @@ func (r *Redis) runProbe(ctx context.Context) {
 // probe makes a request as a key that doesn't exist, over new connections if there are
 // none. Unlike a ping, it fails on a read-only Redis. In a Cluster it calls the primary
 // whose failure started the fallback, because the braces put both names into one slot.
-// answered reports whether Redis works, though it may be too slow.
-func (r *Redis) probe(timeout time.Duration) (answered bool, err error) {
+func (r *Redis) probe(timeout time.Duration) error {
 	if err := r.client.connect(); err != nil {
-		return false, fmt.Errorf("connect to Redis: %w", err)
+		return fmt.Errorf("connect to Redis: %w", err)
 	}
 	name := r.prefix + "0"
 	if failed := r.failedName.Load(); failed != nil {
@@ -167,14 +160,11 @@ func (r *Redis) probe(timeout time.Duration) (answered bool, err error) {
 	}
 	probeKey := animalstore.Key{Limits: animalstore.Limits{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
 	began := time.Now()
-	_, err = r.call(max(timeout, dialTimeout), name, opTake, &probeKey, stateText(db.LimitState{}))
-	if err != nil {
-		return false, err
-	}
-	if time.Since(began) > timeout { // it may have opened a connection
+	_, err := r.call(max(timeout, dialTimeout), name, opTake, &probeKey, stateText(db.LimitState{}))
+	if err == nil && time.Since(began) > timeout { // it may have opened a connection
 		_, err = r.call(timeout, name, opTake, &probeKey, stateText(db.LimitState{}))
 	}
-	return true, err
+	return err
 }
 
 func (r *Redis) endFallback() {

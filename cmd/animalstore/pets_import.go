@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"animalstore"
 	"animalstore/client"
@@ -151,34 +150,15 @@ func (s invocation) importPets(ctx context.Context, pets []animalstore.NewPet, a
 // noteCost says how many requests an import takes, and warns if that is more than the key
 // may send today.
 func (s invocation) noteCost(ctx context.Context, pets int) error {
-	began := time.Now()
 	limits, err := s.GetLimits(ctx)
 	if err != nil {
 		return err
 	}
 	requests := int64((pets + animalstore.MaxPetBatch - 1) / animalstore.MaxPetBatch)
-	estimate := importTime(requests, limits.Minute, time.Since(began))
-	today, tomorrow := limits.Day.Remaining, limits.Day.Reset.Time
-	if requests > today {
-		estimate = time.Until(tomorrow) + time.Duration((requests-today-1)/limits.Day.Limit)*24*time.Hour
-	}
-	s.Note("%s, %s, about %s.", terminal.Count(int64(pets), "pet", "pets"), terminal.Count(requests, "request", "requests"), terminal.Duration(estimate))
-	if requests > today {
+	s.Note("%s, %s.", terminal.Count(int64(pets), "pet", "pets"), terminal.Count(requests, "request", "requests"))
+	if today := limits.Day.Remaining; requests > today {
 		s.Note("The key has %s left today: only %s can be added before %s UTC, and until then the key can't be used for anything else.",
-			terminal.Count(today, "request", "requests"), terminal.Count(today*animalstore.MaxPetBatch, "pet", "pets"), terminal.DateTime(tomorrow))
+			terminal.Count(today, "request", "requests"), terminal.Count(today*animalstore.MaxPetBatch, "pet", "pets"), terminal.DateTime(limits.Day.Reset.Time))
 	}
 	return nil
-}
-
-// batchTime is roughly how long a server takes for a batch.
-const batchTime = 10 * time.Millisecond
-
-// importTime estimates how long requests take, sent sequentially and paced by the
-// client: half of a minute's requests immediately, the others over the rest of it.
-func importTime(requests int64, minute animalstore.LimitWindow, roundTrip time.Duration) time.Duration {
-	minutes := float64(requests+minute.Limit-minute.Remaining) / float64(minute.Limit)
-	if minutes < 1 {
-		minutes = max(0, 2*minutes-1)
-	}
-	return max(time.Duration(minutes*float64(time.Minute)), time.Duration(requests)*(roundTrip+batchTime))
 }

@@ -45,7 +45,6 @@ var photoColumns = []terminal.Column[animalstore.Photo]{
 
 func photosAddCommand(conn *connection) *cobra.Command {
 	var petID int64
-	var opened []*os.File
 	cmd := photos.onServer(conn, &cobra.Command{
 		Use:     "add FILE...",
 		Aliases: []string{"create"},
@@ -61,18 +60,16 @@ stay.`,
 			}
 			return nil
 		},
-		PreRunE: func(_ *cobra.Command, files []string) (err error) {
+		PreRunE: func(*cobra.Command, []string) error {
 			if petID < 1 {
 				return cli.Usagef("give the id of the pet with --pet")
 			}
-			opened, err = openAll(files)
-			return err
+			return nil
 		},
-	}, func(cmd *cobra.Command, s invocation, _ []string, columns []terminal.Column[animalstore.Photo]) error {
-		show := s.line.Progress(int64(len(opened)), "photos")
+	}, func(cmd *cobra.Command, s invocation, files []string, columns []terminal.Column[animalstore.Photo]) error {
+		show := s.line.Progress(int64(len(files)), "photos")
 		defer show.Clear()
-		return printEach(s.Printer, opened, columns, func(file *os.File) (animalstore.Photo, error) {
-			defer file.Close() // nothing was written
+		return printEach(s.Printer, files, columns, func(file string) (animalstore.Photo, error) {
 			defer show.Add(1)
 			return s.addPhoto(cmd, petID, file)
 		})
@@ -81,26 +78,18 @@ stay.`,
 	return cmd
 }
 
-// openAll opens all files first, so that a mistyped name is noticed before anything is
-// sent.
-func openAll(names []string) (files []*os.File, err error) {
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, f)
+func (s invocation) addPhoto(cmd *cobra.Command, petID int64, name string) (animalstore.Photo, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return animalstore.Photo{}, fmt.Errorf("open the file: %v", err) // see writeNewFile
 	}
-	return files, nil
-}
-
-func (s invocation) addPhoto(cmd *cobra.Command, petID int64, file *os.File) (animalstore.Photo, error) {
+	defer file.Close() // nothing was written
 	photo, err := s.AddPhoto(cmd.Context(), petID, file)
 	if err != nil { // the error names the pet or what is wrong, not the file
-		s.Note("%s was not added.", terminal.Visible(file.Name()))
+		s.Note("%s was not added.", terminal.Visible(name))
 		return photo, err
 	}
-	s.Note("Added photo %d of pet %d: %s.", photo.ID, petID, terminal.Visible(filepath.Base(file.Name())))
+	s.Note("Added photo %d of pet %d: %s.", photo.ID, petID, terminal.Visible(filepath.Base(name)))
 	return photo, nil
 }
 

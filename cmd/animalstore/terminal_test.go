@@ -154,7 +154,7 @@ func TestImportOnTerminal(t *testing.T) {
 	first := server.command("pets", "import", "--again", "--", name)
 	first.Dir = dir
 	p := startOnTerminal(t, first)
-	p.waitFor(`(?s)550 pets, 6 requests, about .* 4 requests left today: only 400 pets .*0 of 550 pets.* 4 requests per minute`)
+	p.waitFor(`(?s)550 pets, 6 requests\..* 4 requests left today: only 400 pets .*0 of 550 pets.* 4 requests per minute`)
 	if code := p.interrupt(); code != 130 {
 		t.Errorf("got exit code %d after Ctrl-C, want 130", code)
 	}

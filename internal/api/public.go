@@ -38,22 +38,20 @@ func (s *Server) public(w http.ResponseWriter, r *request) error {
 			return addressError(d)
 		}
 	}
-	page := map[string]func(http.ResponseWriter, *request) error{
-		"/livez":  s.livez,
-		"/readyz": s.readyz,
-	}[r.URL.Path]
-	if s.SecurityContact != "" && r.URL.Path == securityPath {
+	page := s.page
+	switch {
+	case r.URL.Path == "/livez":
+		page = s.livez
+	case r.URL.Path == "/readyz":
+		page = s.readyz
+	case s.SecurityContact != "" && r.URL.Path == securityPath:
 		page = s.securityText
-	}
-	if page == nil && s.pages.Has(r.URL.Path) {
-		page = s.page
-	}
-	if page == nil && strings.HasPrefix(r.URL.Path, "/docs/") { // for people, so the response is a page
+	case s.pages.Has(r.URL.Path):
+	case strings.HasPrefix(r.URL.Path, "/docs/"): // for people, so the response is a page
 		r.failed = animalstore.RouteNotFound // for the access log
 		s.pages.ServeNotFound(w, r.Request)
 		return nil
-	}
-	if page == nil {
+	default:
 		return animalstore.Errorf(animalstore.RouteNotFound, "no such path: the API is under /v1 and described at /openapi.yaml")
 	}
 	r.pattern = r.URL.Path

@@ -24,7 +24,7 @@ type Metrics struct {
 	took     *prometheus.HistogramVec
 
 	decisions map[animalstore.Code]prometheus.Counter
-	failures  map[animalstore.Code]prometheus.Counter
+	failures  *prometheus.CounterVec
 	attempts  *prometheus.CounterVec // to deliver to webhooks
 	disabled  prometheus.Counter     // webhooks
 }
@@ -46,7 +46,10 @@ func New(version string) *Metrics {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}, []string{"method", "route"}),
 		decisions: map[animalstore.Code]prometheus.Counter{},
-		failures:  map[animalstore.Code]prometheus.Counter{},
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "animalstore_http_errors_total",
+			Help: "Error responses by code. An unreachable database shows as unavailable, a full disk as storage_full.",
+		}, []string{"code"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "animalstore_webhook_attempts_total",
 			Help: "Webhook delivery attempts by outcome: delivered, retry (will be repeated) or failed (the last one).",
@@ -64,18 +67,14 @@ func New(version string) *Metrics {
 	for _, code := range []animalstore.Code{animalstore.RateLimitExceeded, animalstore.DailyQuotaExceeded, animalstore.KeyBanned} {
 		m.decisions[code] = decisions.WithLabelValues(string(code))
 	}
-	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "animalstore_http_errors_total",
-		Help: "Error responses by code. An unreachable database shows as unavailable, a full disk as storage_full.",
-	}, []string{"code"})
 	for _, code := range animalstore.Codes {
-		m.failures[code] = failures.WithLabelValues(string(code))
+		m.failures.WithLabelValues(string(code)) // shown as 0 before the first
 	}
 	for _, outcome := range []string{"delivered", "retry", "failed"} {
-		m.attempts.WithLabelValues(outcome) // shown as 0 before the first
+		m.attempts.WithLabelValues(outcome)
 	}
 	m.registry.MustRegister(
-		m.requests, m.took, decisions, failures, m.attempts, m.disabled,
+		m.requests, m.took, decisions, m.failures, m.attempts, m.disabled,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "animalstore_http_requests_in_flight",
 			Help: "Requests in progress.",
@@ -112,16 +111,10 @@ func (m *Metrics) End(method, route string, status int, took time.Duration) {
 
 // Limited counts a decision of the limiter: the code it refused a request with,
 // or "" if it admitted it.
-func (m *Metrics) Limited(code animalstore.Code) { increment(m.decisions, code) }
+func (m *Metrics) Limited(code animalstore.Code) { m.decisions[code].Inc() }
 
 // Failed counts an error response.
-func (m *Metrics) Failed(code animalstore.Code) { increment(m.failures, code) }
-
-func increment(counters map[animalstore.Code]prometheus.Counter, code animalstore.Code) {
-	if c := counters[code]; c != nil {
-		c.Inc()
-	}
-}
+func (m *Metrics) Failed(code animalstore.Code) { m.failures.WithLabelValues(string(code)).Inc() }
 
 // WebhookAttempt counts an attempt to deliver.
 func (m *Metrics) WebhookAttempt(outcome string) { m.attempts.WithLabelValues(outcome).Inc() }

@@ -63,9 +63,6 @@ type Config struct {
 // Server serves the API and a few public pages.
 type Server struct {
 	Config
-	db  db.DB
-	now func() time.Time
-
 	started     time.Time
 	followers   *followers
 	anonymous   *ratelimit.Addresses // limits requests without a valid key
@@ -88,8 +85,6 @@ func New(c Config) *Server {
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, requestTimeout)
 	s := &Server{
 		Config:      c,
-		db:          c.DB,
-		now:         c.Now,
 		started:     c.Now(),
 		followers:   newFollowers(c.Keys),
 		anonymous:   ratelimit.NewAddresses(c.Now),

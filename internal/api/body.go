@@ -162,7 +162,7 @@ func (s *Server) idempotency(r *request, operation string) (*db.Idempotency, err
 		Operation: operation,
 		Token:     token,
 		BodyHash:  sha256.Sum256(r.body),
-		At:        animalstore.At(s.now()),
+		At:        animalstore.At(s.Now()),
 	}, nil
 }
 

@@ -70,7 +70,7 @@ func (c *cache) put(key string, generation uint64, p *page) {
 // earlier request with the same URI.
 func (s *Server) writeCached(w http.ResponseWriter, r *request, read func() (*page, error)) error {
 	key := r.RequestURI
-	generation, stable := s.db.Generation()
+	generation, stable := s.DB.Generation()
 	if stable {
 		if p := s.cache.get(key, generation); p != nil {
 			return p.write(w, r)
@@ -81,7 +81,7 @@ func (s *Server) writeCached(w http.ResponseWriter, r *request, read func() (*pa
 		return err
 	}
 	// If the generation has changed, no request could get this page.
-	if now, _ := s.db.Generation(); stable && p.cacheable && now == generation {
+	if now, _ := s.DB.Generation(); stable && p.cacheable && now == generation {
 		s.cache.put(key, generation, p)
 	}
 	return p.write(w, r)

@@ -18,7 +18,7 @@ func (s *Server) listCategories(w http.ResponseWriter, r *request) error {
 	if l.resumed {
 		query.After = &l.position.id
 	}
-	categories, err := s.db.Categories(r.Context(), query)
+	categories, err := s.DB.Categories(r.Context(), query)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (s *Server) listCategories(w http.ResponseWriter, r *request) error {
 
 // getCategory serves GET /v1/categories/{categoryId}.
 func (s *Server) getCategory(w http.ResponseWriter, r *request) error {
-	return serveAtPath(w, r, &categoryKind, s.db.Category)
+	return serveAtPath(w, r, &categoryKind, s.DB.Category)
 }
 
 // putCategory serves PUT /v1/categories/{categoryId}.
@@ -41,7 +41,7 @@ func (s *Server) putCategory(w http.ResponseWriter, r *request) error {
 	if category.ID, err = categoryKind.pathID(r); err != nil {
 		return err
 	}
-	created, err := s.db.PutCategory(r.Context(), category, func(before *animalstore.Category) error {
+	created, err := s.DB.PutCategory(r.Context(), category, func(before *animalstore.Category) error {
 		if before == nil {
 			return r.checkIfMatch("")
 		}

@@ -51,7 +51,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *request, err error) {
 		s.Log.Error("request failed", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "err", err)
 	case e.Code == animalstore.ShuttingDown: // a health check while draining: expected
 	case status != http.StatusServiceUnavailable || r.Request.Context().Err() != nil:
-	case !errors.Is(err, db.ErrFull) || s.fullLog.due(s.now()):
+	case !errors.Is(err, db.ErrFull) || s.fullLog.due(s.Now()):
 		s.Log.Warn("request refused", "request_id", r.id, "method", printable(r.Method), "path", r.URL.Path, "code", e.Code, "err", err)
 	}
 	h := w.Header()

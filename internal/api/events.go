@@ -43,7 +43,7 @@ func (s *Server) listEvents(w http.ResponseWriter, r *request) error {
 func (s *Server) listEventsBefore(w http.ResponseWriter, r *request, q *eventQuery) error {
 	before := q.Before
 	if q.Newest {
-		if _, err := s.db.PublishEvents(r.Context()); err != nil {
+		if _, err := s.DB.PublishEvents(r.Context()); err != nil {
 			return err
 		}
 		before = db.LatestEvents
@@ -64,11 +64,11 @@ func (s *Server) openReader(r *request, q *eventQuery) (*events.Reader, error) {
 	var err error
 	switch {
 	case q.Latest:
-		position, err = s.db.PublishEvents(r.Context())
+		position, err = s.DB.PublishEvents(r.Context())
 	case q.After != nil:
 		position = *q.After
 	default:
-		position, _, err = s.db.EventRange(r.Context())
+		position, _, err = s.DB.EventRange(r.Context())
 	}
 	if err != nil {
 		return nil, err

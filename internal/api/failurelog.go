@@ -124,7 +124,7 @@ func (s *Server) recordFailure(r *request, code animalstore.Code, message string
 		return
 	}
 	f := animalstore.Failure{
-		Time:       animalstore.At(s.now()),
+		Time:       animalstore.At(s.Now()),
 		RequestID:  r.id,
 		KeyID:      r.key.ID,
 		Method:     knownMethod(r.Method),

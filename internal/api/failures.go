@@ -14,7 +14,7 @@ func (s *Server) listFailures(w http.ResponseWriter, r *request) error {
 		if q.KeyID, err = visibleKey(r.key, q.KeyID); err != nil {
 			return nil, err
 		}
-		return s.db.Failures(ctx, q, page)
+		return s.DB.Failures(ctx, q, page)
 	}
 	return serveList(w, r, "/v1/failures", animalstore.ParseFailureQuery, list, func(f *animalstore.Failure) int64 { return f.ID })
 }

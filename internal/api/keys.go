@@ -22,9 +22,9 @@ type keyWithSecret struct {
 // listKeys serves GET /v1/keys.
 func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
 	list := func(ctx context.Context, _ noFilters, page db.Page) ([]animalstore.Key, error) {
-		all, err := s.db.Keys(ctx, page)
+		all, err := s.DB.Keys(ctx, page)
 		for i := range all {
-			all[i] = all[i].At(s.now())
+			all[i] = all[i].At(s.Now())
 		}
 		return all, err
 	}
@@ -41,11 +41,11 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := animalstore.ValidateExpiry(in.ExpiresAt, s.now()); err != nil {
+	if err := animalstore.ValidateExpiry(in.ExpiresAt, s.Now()); err != nil {
 		return err
 	}
 	secret := keys.Mint(in.Environment)
-	key, err := s.db.CreateKey(r.Context(), in, keys.Hash(secret), animalstore.At(s.now()))
+	key, err := s.DB.CreateKey(r.Context(), in, keys.Hash(secret), animalstore.At(s.Now()))
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 
 // getKey serves GET /v1/keys/{keyId}.
 func (s *Server) getKey(w http.ResponseWriter, r *request) error {
-	key, err := atPath(r, &keyKind, s.db.Key)
+	key, err := atPath(r, &keyKind, s.DB.Key)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Server) updateKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := patch.Validate(s.now()); err != nil {
+	if err := patch.Validate(s.Now()); err != nil {
 		return err
 	}
 	key, err := s.changeKey(r, patch.Apply)
@@ -94,7 +94,7 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 // unbanKey serves POST /v1/keys/{keyId}/unban. The header Ban-Lifted says whether
 // the key was banned.
 func (s *Server) unbanKey(w http.ResponseWriter, r *request) error {
-	before, err := atPath(r, &keyKind, s.db.Key)
+	before, err := atPath(r, &keyKind, s.DB.Key)
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func (s *Server) unbanKey(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	// Without Redis, another instance may have banned the key.
-	saved, err := s.db.LimitState(r.Context(), before.ID)
+	saved, err := s.DB.LimitState(r.Context(), before.ID)
 	if err != nil {
 		return err
 	}
-	elsewhere := ratelimit.StatusOf(saved, &before, s.now())
+	elsewhere := ratelimit.StatusOf(saved, &before, s.Now())
 	key, err := s.changeKey(r, func(k *animalstore.Key, now time.Time) error {
 		k.Unban(animalstore.At(now), status.BannedAt)
 		k.Unban(animalstore.At(now), elsewhere.BannedAt)
@@ -128,8 +128,8 @@ func (s *Server) changeKey(r *request, change func(*animalstore.Key, time.Time) 
 	if err != nil {
 		return animalstore.Key{}, err
 	}
-	now := s.now()
-	key, err := s.db.UpdateKey(r.Context(), id, animalstore.At(now), func(k *animalstore.Key, otherAdmin bool) error {
+	now := s.Now()
+	key, err := s.DB.UpdateKey(r.Context(), id, animalstore.At(now), func(k *animalstore.Key, otherAdmin bool) error {
 		if err := r.checkIfMatch(keyTag(k.At(now))); err != nil {
 			return err
 		}
@@ -160,15 +160,15 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	key, err := atPath(r, &keyKind, s.db.Key)
+	key, err := atPath(r, &keyKind, s.DB.Key)
 	if err != nil {
 		return err
 	}
 	secret := keys.Mint(key.Environment)
-	now := s.now()
+	now := s.Now()
 	until := animalstore.At(now.Add(grace))
 	id := key.ID
-	key, err = s.db.RotateKey(r.Context(), id, db.KeyRotation{Hash: keys.Hash(secret), At: animalstore.At(now), OldUntil: until}, func(k *animalstore.Key) error {
+	key, err = s.DB.RotateKey(r.Context(), id, db.KeyRotation{Hash: keys.Hash(secret), At: animalstore.At(now), OldUntil: until}, func(k *animalstore.Key) error {
 		return r.checkIfMatch(keyTag(k.At(now)))
 	})
 	if err != nil {
@@ -186,7 +186,7 @@ func keyTag(key animalstore.Key) string {
 }
 
 func (s *Server) writeKey(w http.ResponseWriter, r *request, key animalstore.Key) error {
-	key = key.At(s.now())
+	key = key.At(s.Now())
 	return taggedEntity(encode(key), keyTag(key)).write(w, r, http.StatusOK)
 }
 

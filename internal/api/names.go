@@ -17,7 +17,7 @@ func (s *Server) petsByName(r *request, l *listQuery, q animalstore.PetQuery) (*
 			return nil, errCursor
 		}
 	}
-	pets, next, err := s.db.PetsByName(r.Context(), query)
+	pets, next, err := s.DB.PetsByName(r.Context(), query)
 	if err != nil {
 		return nil, err
 	}

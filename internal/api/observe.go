@@ -39,7 +39,7 @@ func (s *Server) observe(w *response, r *request) {
 	}
 	took := time.Since(r.began)
 	if underV1(r.URL.Path) {
-		s.lastHour.add(s.now(), status)
+		s.lastHour.add(s.Now(), status)
 	}
 	s.Observer.End(knownMethod(r.Method), pattern, status, took-r.waited)
 	if s.AccessLog {

@@ -10,7 +10,7 @@ import (
 
 // listOrders serves GET /v1/store/orders.
 func (s *Server) listOrders(w http.ResponseWriter, r *request) error {
-	return serveList(w, r, "/v1/store/orders", animalstore.ParseOrderQuery, s.db.Orders, func(o *animalstore.Order) int64 { return o.ID })
+	return serveList(w, r, "/v1/store/orders", animalstore.ParseOrderQuery, s.DB.Orders, func(o *animalstore.Order) int64 { return o.ID })
 }
 
 // placeOrder serves POST /v1/store/orders.
@@ -23,7 +23,7 @@ func (s *Server) placeOrder(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	order, replayed, err := s.db.PlaceOrder(r.Context(), in, animalstore.At(s.now()), idempotency)
+	order, replayed, err := s.DB.PlaceOrder(r.Context(), in, animalstore.At(s.Now()), idempotency)
 	if err != nil {
 		return petKind.notFound(err)
 	}
@@ -34,7 +34,7 @@ func (s *Server) placeOrder(w http.ResponseWriter, r *request) error {
 
 // getOrder serves GET /v1/store/orders/{orderId}.
 func (s *Server) getOrder(w http.ResponseWriter, r *request) error {
-	return serveAtPath(w, r, &orderKind, s.db.Order)
+	return serveAtPath(w, r, &orderKind, s.DB.Order)
 }
 
 // updateOrder serves PATCH /v1/store/orders/{orderId}.
@@ -44,11 +44,11 @@ func (s *Server) updateOrder(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	return serveAtPath(w, r, &orderKind, func(ctx context.Context, id int64) (animalstore.Order, error) {
-		return s.db.UpdateOrder(ctx, id, func(o *animalstore.Order) error {
+		return s.DB.UpdateOrder(ctx, id, func(o *animalstore.Order) error {
 			if err := r.checkIfMatch(etagOf(encode(o))); err != nil {
 				return err
 			}
-			return patch.Apply(o, animalstore.At(s.now()))
+			return patch.Apply(o, animalstore.At(s.Now()))
 		})
 	})
 }

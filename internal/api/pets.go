@@ -26,7 +26,7 @@ func (s *Server) listPets(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return nil, err
 		}
-		pets, err := s.db.Pets(r.Context(), q, at)
+		pets, err := s.DB.Pets(r.Context(), q, at)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func (s *Server) createPet(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	pet, replayed, err := s.db.CreatePet(r.Context(), in, idempotency)
+	pet, replayed, err := s.DB.CreatePet(r.Context(), in, idempotency)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Server) createPetBatch(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	pets, replayed, err := s.db.CreatePets(r.Context(), in.Pets, idempotency)
+	pets, replayed, err := s.DB.CreatePets(r.Context(), in.Pets, idempotency)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (s *Server) createPetBatch(w http.ResponseWriter, r *request) error {
 
 // getPet serves GET /v1/pets/{petId}, deprecated.
 func (s *Server) getPet(w http.ResponseWriter, r *request) error {
-	pet, err := atPath(r, &petKind, s.db.Pet)
+	pet, err := atPath(r, &petKind, s.DB.Pet)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *Server) updatePet(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	pet, err := atPath(r, &petKind, func(ctx context.Context, id int64) (animalstore.Pet, error) {
-		return s.db.UpdatePet(ctx, id, func(p *animalstore.Pet, ordered bool) error {
+		return s.DB.UpdatePet(ctx, id, func(p *animalstore.Pet, ordered bool) error {
 			if err := r.checkIfMatch(etagOf(encodePet(p))); err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ func (s *Server) updatePet(w http.ResponseWriter, r *request) error {
 // deletePet serves DELETE /v1/pets/{petId}.
 func (s *Server) deletePet(w http.ResponseWriter, r *request) error {
 	return deleteAtPath(w, r, &petKind, func(ctx context.Context, id int64) error {
-		return s.db.DeletePet(ctx, id, func(p *animalstore.Pet, ordered bool) error {
+		return s.DB.DeletePet(ctx, id, func(p *animalstore.Pet, ordered bool) error {
 			if err := r.checkIfMatch(etagOf(encodePet(p))); err != nil {
 				return err
 			}

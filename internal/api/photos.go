@@ -43,9 +43,9 @@ func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	added, replayed, err := s.db.AddPhoto(r.Context(), db.NewPhoto{
+	added, replayed, err := s.DB.AddPhoto(r.Context(), db.NewPhoto{
 		PetID: petID, ContentType: picture.ContentType, Width: picture.Width, Height: picture.Height,
-		Image: picture.Image, Thumbnail: picture.Thumbnail, At: animalstore.At(s.now()),
+		Image: picture.Image, Thumbnail: picture.Thumbnail, At: animalstore.At(s.Now()),
 	}, s.PhotosLimit, idempotency)
 	if err != nil {
 		return petKind.notFound(err)
@@ -58,7 +58,7 @@ func (s *Server) addPhoto(w http.ResponseWriter, r *request) error {
 // checkPet returns an error if there is no such pet, before its picture is decoded. A
 // retried upload gets its first response even if the pet is gone.
 func (s *Server) checkPet(r *request, id int64, idempotency *db.Idempotency) error {
-	_, err := s.db.Pet(r.Context(), id)
+	_, err := s.DB.Pet(r.Context(), id)
 	if idempotency != nil && errors.Is(err, db.ErrNotFound) {
 		return nil
 	}
@@ -71,20 +71,20 @@ func (s *Server) listPhotos(w http.ResponseWriter, r *request) error {
 		if q.PetIDs == nil {
 			return nil, animalstore.Errorf(animalstore.InvalidParameter, "petId is required: name 1 to 100 pets, separated by commas")
 		}
-		return s.db.Photos(ctx, q, page)
+		return s.DB.Photos(ctx, q, page)
 	}
 	return serveList(w, r, "/v1/photos", animalstore.ParsePhotoQuery, list, func(p *animalstore.Photo) int64 { return p.ID })
 }
 
 // getPhoto serves GET /v1/photos/{photoId}.
 func (s *Server) getPhoto(w http.ResponseWriter, r *request) error {
-	return serveAtPath(w, r, &photoKind, s.db.Photo)
+	return serveAtPath(w, r, &photoKind, s.DB.Photo)
 }
 
 // deletePhoto serves DELETE /v1/photos/{photoId}.
 func (s *Server) deletePhoto(w http.ResponseWriter, r *request) error {
 	return deleteAtPath(w, r, &photoKind, func(ctx context.Context, id int64) error {
-		return s.db.DeletePhoto(ctx, id, func(p *animalstore.Photo) error { return r.checkIfMatch(etagOf(encode(p))) })
+		return s.DB.DeletePhoto(ctx, id, func(p *animalstore.Photo) error { return r.checkIfMatch(etagOf(encode(p))) })
 	})
 }
 
@@ -113,7 +113,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 	if err != nil {
 		return err
 	}
-	image, err := s.db.Image(r.Context(), id, kind)
+	image, err := s.DB.Image(r.Context(), id, kind)
 	if err != nil {
 		return photoKind.notFound(err)
 	}
@@ -125,7 +125,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 	var data []byte
 	hasBody := r.Method != http.MethodHead && !r.alreadyHas(tag)
 	if hasBody { // read before the headers, so that a failure is still an error response
-		if data, err = s.db.ImagePart(r.Context(), id, kind, 0); err != nil {
+		if data, err = s.DB.ImagePart(r.Context(), id, kind, 0); err != nil {
 			return photoKind.notFound(err)
 		}
 	}
@@ -147,7 +147,7 @@ func (s *Server) writeImage(w http.ResponseWriter, r *request, kind db.ImageKind
 			return nil // the client is gone, or has it all
 		}
 		r.restartClock()
-		if data, err = s.db.ImagePart(r.Context(), id, kind, part); err != nil {
+		if data, err = s.DB.ImagePart(r.Context(), id, kind, part); err != nil {
 			s.Log.Warn("image cut off", "request_id", r.id, "photo", id, "err", err)
 			panic(http.ErrAbortHandler) // so that it isn't mistaken for a complete one
 		}

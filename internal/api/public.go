@@ -90,7 +90,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *request) error {
 
 func (s *Server) ping(ctx context.Context) (err error) {
 	defer recoverError(&err)
-	return s.db.Ping(ctx)
+	return s.DB.Ping(ctx)
 }
 
 // securityPath is where RFC 9116 has those look who found a vulnerability.
@@ -99,7 +99,7 @@ const securityPath = "/.well-known/security.txt"
 // securityText says where to report a vulnerability. The RFC wants it to expire, so that
 // nobody trusts an old copy.
 func (s *Server) securityText(w http.ResponseWriter, r *request) error {
-	expires := s.now().UTC().AddDate(0, 0, 30).Truncate(24 * time.Hour)
+	expires := s.Now().UTC().AddDate(0, 0, 30).Truncate(24 * time.Hour)
 	text := "Contact: " + s.SecurityContact + "\nExpires: " + expires.Format(time.RFC3339) + "\n"
 	setHeader(w, "Content-Type", "text/plain; charset=utf-8")
 	setHeader(w, "Content-Length", strconv.Itoa(len(text)))

@@ -57,7 +57,7 @@ func (s *Server) retryDeliveries(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	now := s.now()
+	now := s.Now()
 	if err := which.Validate(animalstore.At(now)); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (s *Server) retryDeliveries(w http.ResponseWriter, r *request) error {
 	if which.State == animalstore.DeliveryFailed {
 		q.Before = 0 // those retried have left this state, and newer ones may have failed
 	}
-	n, before, err := db.RetryAll(r.Context(), s.db, q, animalstore.At(now))
+	n, before, err := db.RetryAll(r.Context(), s.DB, q, animalstore.At(now))
 	retry.retried += n
 	switch {
 	case err == nil:

@@ -204,7 +204,7 @@ func (s *Server) route(w http.ResponseWriter, r *request) (*route, error) {
 		return nil, animalstore.Errorf(animalstore.MethodNotAllowed, "this method is not allowed here: use one of %s", res.allow)
 	}
 	if route.operation == "getPet" {
-		return route, announceRemoval(w, s.now())
+		return route, announceRemoval(w, s.Now())
 	}
 	return route, nil
 }

@@ -10,11 +10,11 @@ import (
 
 // getStatus serves GET /v1/status: the state of the instance that serves it.
 func (s *Server) getStatus(w http.ResponseWriter, r *request) error {
-	size, err := s.db.Size(r.Context())
+	size, err := s.DB.Size(r.Context())
 	if err != nil {
 		return err
 	}
-	stats, now := s.Stats(), s.now()
+	stats, now := s.Stats(), s.Now()
 	status := animalstore.Status{
 		Version:       s.Version,
 		Deployment:    s.Environment,

@@ -22,7 +22,7 @@ func (s *Server) getKeyUsage(w http.ResponseWriter, r *request) error {
 	if _, err := parseHours(r.URL.RawQuery); err != nil {
 		return err // before a 404
 	}
-	key, err := atPath(r, &keyKind, s.db.Key)
+	key, err := atPath(r, &keyKind, s.DB.Key)
 	if err != nil {
 		return err
 	}
@@ -34,8 +34,8 @@ func (s *Server) writeUsage(w http.ResponseWriter, r *request, keyID int64) erro
 	if err != nil {
 		return err
 	}
-	since := s.now().Truncate(time.Hour).Add(-time.Duration(hours-1) * time.Hour)
-	usage, err := s.Usage.Read(r.Context(), s.db.Usage, keyID, animalstore.At(since))
+	since := s.Now().Truncate(time.Hour).Add(-time.Duration(hours-1) * time.Hour)
+	usage, err := s.Usage.Read(r.Context(), s.DB.Usage, keyID, animalstore.At(since))
 	if err != nil {
 		return err
 	}

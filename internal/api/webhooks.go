@@ -21,7 +21,7 @@ type webhookWithSecret struct {
 // listWebhooks serves GET /v1/webhooks.
 func (s *Server) listWebhooks(w http.ResponseWriter, r *request) error {
 	list := func(ctx context.Context, _ noFilters, page db.Page) ([]animalstore.Webhook, error) {
-		return s.db.Webhooks(ctx, page)
+		return s.DB.Webhooks(ctx, page)
 	}
 	return serveList(w, r, "/v1/webhooks", parseNoFilters, list, func(w *animalstore.Webhook) int64 { return w.ID })
 }
@@ -36,7 +36,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	secret := keys.MintWebhookSecret()
-	webhook, err := s.db.CreateWebhook(r.Context(), in, secret, animalstore.At(s.now()))
+	webhook, err := s.DB.CreateWebhook(r.Context(), in, secret, animalstore.At(s.Now()))
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *request) error {
 
 // getWebhook serves GET /v1/webhooks/{webhookId}.
 func (s *Server) getWebhook(w http.ResponseWriter, r *request) error {
-	webhook, err := atPath(r, &webhookKind, s.db.Webhook)
+	webhook, err := atPath(r, &webhookKind, s.DB.Webhook)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (s *Server) updateWebhook(w http.ResponseWriter, r *request) error {
 		}
 	}
 	webhook, err := atPath(r, &webhookKind, func(ctx context.Context, id int64) (animalstore.Webhook, error) {
-		return s.db.UpdateWebhook(ctx, id, func(w *animalstore.Webhook) error {
+		return s.DB.UpdateWebhook(ctx, id, func(w *animalstore.Webhook) error {
 			if err := r.checkIfMatch(webhookTag(*w)); err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func (s *Server) updateWebhook(w http.ResponseWriter, r *request) error {
 // deleteWebhook serves DELETE /v1/webhooks/{webhookId}.
 func (s *Server) deleteWebhook(w http.ResponseWriter, r *request) error {
 	return deleteAtPath(w, r, &webhookKind, func(ctx context.Context, id int64) error {
-		return s.db.DeleteWebhook(ctx, id, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
+		return s.DB.DeleteWebhook(ctx, id, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
 	})
 }
 
@@ -96,8 +96,8 @@ func (s *Server) rotateWebhook(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	secret := keys.MintWebhookSecret()
-	until := animalstore.At(s.now().Add(grace))
-	webhook, err := s.db.RotateWebhook(r.Context(), id, secret, until, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
+	until := animalstore.At(s.Now().Add(grace))
+	webhook, err := s.DB.RotateWebhook(r.Context(), id, secret, until, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
 	if err != nil {
 		return webhookKind.notFound(err)
 	}
@@ -128,7 +128,7 @@ func (s *Server) pingWebhook(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	delivery, err := s.db.PingWebhook(r.Context(), id, cmp.Or(eventType, animalstore.WebhookPing), animalstore.At(s.now()))
+	delivery, err := s.DB.PingWebhook(r.Context(), id, cmp.Or(eventType, animalstore.WebhookPing), animalstore.At(s.Now()))
 	if err != nil {
 		return webhookKind.notFound(err)
 	}
@@ -142,7 +142,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return nil, err
 		}
-		all, err := s.db.Deliveries(ctx, webhookID, q, page)
+		all, err := s.DB.Deliveries(ctx, webhookID, q, page)
 		return all, webhookKind.notFound(err)
 	}
 	return serveList(w, r, r.URL.Path, animalstore.ParseDeliveryQuery, list, func(d *animalstore.Delivery) int64 { return d.ID })
@@ -154,7 +154,7 @@ func (s *Server) getDelivery(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	delivery, err := s.db.Delivery(r.Context(), webhookID, id)
+	delivery, err := s.DB.Delivery(r.Context(), webhookID, id)
 	if err != nil {
 		return deliveryKind.notFound(err)
 	}
@@ -163,7 +163,7 @@ func (s *Server) getDelivery(w http.ResponseWriter, r *request) error {
 
 // deliveryAtPath returns the ids in the path of a delivery, if the webhook exists.
 func (s *Server) deliveryAtPath(r *request) (webhookID, id int64, err error) {
-	webhook, err := atPath(r, &webhookKind, s.db.Webhook)
+	webhook, err := atPath(r, &webhookKind, s.DB.Webhook)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -177,7 +177,7 @@ func (s *Server) retryDelivery(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	delivery, err := s.db.RetryDelivery(r.Context(), webhookID, id, animalstore.At(s.now()))
+	delivery, err := s.DB.RetryDelivery(r.Context(), webhookID, id, animalstore.At(s.Now()))
 	if err != nil {
 		return deliveryKind.notFound(err)
 	}

@@ -10,7 +10,6 @@ package http1
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"net"
@@ -29,7 +28,6 @@ type Server struct {
 	log    *slog.Logger
 
 	handovers chan net.Conn // to net/http
-	failures  chan error    // permanent errors from inner.Accept, to net/http
 	stopping  chan struct{} // closed when no more connections should be accepted
 	stopped   chan struct{} // closed when the accept loop has returned
 	closed    chan struct{} // closed when no more connections are handed over
@@ -59,7 +57,6 @@ func NewServer(inner net.Listener, server *http.Server, serves func(target strin
 		serves:    serves,
 		log:       log,
 		handovers: make(chan net.Conn),
-		failures:  make(chan error),
 		stopping:  make(chan struct{}),
 		stopped:   make(chan struct{}),
 		closed:    make(chan struct{}),
@@ -78,8 +75,7 @@ func NewServer(inner net.Listener, server *http.Server, serves func(target strin
 	return s
 }
 
-// Serve serves until Shutdown, when it returns [http.ErrServerClosed], or until the
-// listener fails.
+// Serve serves until Shutdown, when it returns [http.ErrServerClosed].
 func (s *Server) Serve() error { return s.http.Serve(handoverListener{s}) }
 
 const (
@@ -108,11 +104,6 @@ func (s *Server) acceptLoop() {
 		}
 		if s.isStopping() {
 			return // net/http keeps running for handed-over connections
-		}
-		if !isTemporary(err) {
-			s.log.Error("accept failed", "err", err)
-			s.fail(err)
-			return
 		}
 		if time.Since(logged) >= acceptLogEvery {
 			s.log.Error("accept failed: retrying until it works", "err", err)
@@ -149,21 +140,6 @@ func (s *Server) isStopping() bool {
 	}
 }
 
-// isTemporary reports whether accepting may work again later, by the same rule as
-// net/http.
-func isTemporary(err error) bool {
-	var temporary interface{ Temporary() bool }
-	return errors.As(err, &temporary) && temporary.Temporary()
-}
-
-// fail makes Serve return err.
-func (s *Server) fail(err error) {
-	select {
-	case s.failures <- err:
-	case <-s.stopping:
-	}
-}
-
 // forget removes a closed connection.
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
@@ -188,8 +164,6 @@ func (l handoverListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.handovers:
 		return c, nil
-	case err := <-l.failures:
-		return nil, err
 	case <-l.closed:
 		return nil, net.ErrClosed
 	}

@@ -2,7 +2,6 @@ package http1
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -92,20 +91,6 @@ type lines chan string
 func (l lines) Write(b []byte) (int, error) {
 	l <- string(b)
 	return len(b), nil
-}
-
-// TestListenerFails: Serve fails if the listener is closed from outside.
-func TestListenerFails(t *testing.T) {
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := newServer(http.NotFoundHandler())
-	l := NewServer(tcp, server, anyTarget, discard)
-	tcp.Close()
-	if err := l.Serve(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got %v, want %v", err, net.ErrClosed)
-	}
 }
 
 // outOfDescriptors is a listener whose Accept fails as if there were no file

@@ -102,17 +102,14 @@ func (s *Server) acceptLoop() {
 			go c.serve()
 			continue
 		}
-		if s.isStopping() {
+		select {
+		case <-s.stopping:
 			return // net/http keeps running for handed-over connections
+		case <-time.After(acceptRetry):
 		}
 		if time.Since(logged) >= acceptLogEvery {
 			s.log.Error("accept failed: retrying until it works", "err", err)
 			logged = time.Now()
-		}
-		select {
-		case <-time.After(acceptRetry):
-		case <-s.stopping:
-			return
 		}
 	}
 }
@@ -128,15 +125,6 @@ func (s *Server) endAccept() {
 	l, ok := s.inner.(interface{ SetDeadline(time.Time) error })
 	if !ok || l.SetDeadline(time.Now().Add(acceptLast)) != nil {
 		s.inner.Close()
-	}
-}
-
-func (s *Server) isStopping() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -51,16 +51,13 @@ type summingCursor struct {
 	progress Progress
 	rows     int64
 	reported int64
-	bytes    int // since the last report
 	sum      hash.Hash
 	buf      []byte
 }
 
-// A report to [Progress] comes after this many rows or bytes: a row can be a part of a photo.
-const (
-	reportEvery      = 1000
-	reportEveryBytes = 16 << 20
-)
+// reportEvery is after how many rows a report to [Progress] comes. A row can be a part of a
+// photo.
+const reportEvery = 100
 
 func (s *summingCursor) Next() bool {
 	if s.Cursor.Next() {
@@ -82,8 +79,7 @@ func (s *summingCursor) Values() ([]any, error) {
 		}
 	}
 	s.sum.Write(s.buf)
-	s.bytes += len(s.buf)
-	if s.rows++; s.rows-s.reported >= reportEvery || s.bytes >= reportEveryBytes {
+	if s.rows++; s.rows-s.reported >= reportEvery {
 		s.report()
 	}
 	return values, nil
@@ -91,7 +87,7 @@ func (s *summingCursor) Values() ([]any, error) {
 
 func (s *summingCursor) report() {
 	s.progress.Did(int(s.rows - s.reported))
-	s.reported, s.bytes = s.rows, 0
+	s.reported = s.rows
 }
 
 // appendValue encodes a value so that different rows of a table have different

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"animalstore"
-	"animalstore/internal/certs"
 	"animalstore/internal/cli"
 	"animalstore/internal/db"
 	"animalstore/internal/db/transfer"
@@ -33,7 +32,6 @@ const ownerKeyVariable = "ANIMALSTORE_OWNER_KEY"
 // serveFlags are the flags of serve. Those that need no parsing are in the embedded Config.
 type serveFlags struct {
 	server.Config
-	certificates    certs.ACME // to obtain; none without domains
 	logFormat       string
 	proxies         []string
 	webhookNetworks []string

@@ -28,7 +28,7 @@ import (
 func (f serveFlags) config(log io.Writer) (server.Config, error) {
 	cfg := f.Config
 	wrong := []error{
-		checkTLS(cfg, f.certificates),
+		checkTLS(cfg),
 		f.parseBackups(&cfg),
 		checkOrigins(cfg.CORSOrigins),
 		parseSecurityContact(&cfg),
@@ -46,7 +46,9 @@ func (f serveFlags) config(log io.Writer) (server.Config, error) {
 	var proxies, networks error
 	cfg.TrustedProxies, proxies = webhook.ParseNetworks(f.proxies)
 	cfg.WebhookNetworks, networks = webhook.ParseNetworks(f.webhookNetworks)
-	f.obtainCertificates(&cfg)
+	if len(cfg.ACME.Domains) > 0 && cfg.ACME.Cache == "" {
+		cfg.ACME.Cache = strings.TrimPrefix(cfg.Database, "sqlite:") + ".acme"
+	}
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 	if f.logFormat == "json" {
 		cfg.Log = slog.New(slog.NewJSONHandler(log, nil))
@@ -133,17 +135,6 @@ func checkOrigins(origins []string) error {
 	return nil
 }
 
-// obtainCertificates stores certificates next to the database by default.
-func (f serveFlags) obtainCertificates(cfg *server.Config) {
-	if len(f.certificates.Domains) == 0 {
-		return
-	}
-	cfg.ACME = &f.certificates
-	if cfg.ACME.Cache == "" {
-		cfg.ACME.Cache = strings.TrimPrefix(cfg.Database, "sqlite:") + ".acme"
-	}
-}
-
 // named adds the name of a flag to an error.
 func named(flag string, err error) error {
 	if err == nil {
@@ -157,18 +148,18 @@ func tlsFlags(cmd *cobra.Command, f *serveFlags) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.CertFile, "tls-cert", "", "file with the certificate chain, to serve HTTPS; read again when it changes")
 	flags.StringVar(&f.KeyFile, "tls-key", "", "file with the private key of the certificate")
-	flags.StringSliceVar(&f.certificates.Domains, "acme-domain", nil, "domains to obtain certificates for, from Let's Encrypt or --acme-directory; accepts the authority's terms")
-	flags.StringVar(&f.certificates.Cache, "acme-cache", "", "directory for these certificates and their keys (default the database's file with .acme at the end)")
-	flags.StringVar(&f.certificates.Directory, "acme-directory", "", "URL of the authority that issues them (default that of Let's Encrypt)")
-	flags.StringVar(&f.certificates.Email, "acme-email", "", "where the authority may report problems")
+	flags.StringSliceVar(&f.ACME.Domains, "acme-domain", nil, "domains to obtain certificates for, from Let's Encrypt or --acme-directory; accepts the authority's terms")
+	flags.StringVar(&f.ACME.Cache, "acme-cache", "", "directory for these certificates and their keys (default the database's file with .acme at the end)")
+	flags.StringVar(&f.ACME.Directory, "acme-directory", "", "URL of the authority that issues them (default that of Let's Encrypt)")
+	flags.StringVar(&f.ACME.Email, "acme-email", "", "where the authority may report problems")
 	flags.StringVar(&f.RedirectListen, "redirect-http", "", "address and port, such as :80, that redirects plain HTTP to HTTPS and answers ACME's HTTP challenges")
 	cli.CompleteFlag(cmd, "tls-cert", cli.CompleteFiles)
 	cli.CompleteFlag(cmd, "tls-key", cli.CompleteFiles)
 }
 
-// checkTLS refuses settings for HTTPS that contradict each other or can't work. acme may
-// be the zero value.
-func checkTLS(cfg server.Config, acme certs.ACME) error {
+// checkTLS refuses settings for HTTPS that contradict each other or can't work.
+func checkTLS(cfg server.Config) error {
+	acme := cfg.ACME
 	issued := len(acme.Domains) > 0
 	switch {
 	case (cfg.CertFile == "") != (cfg.KeyFile == ""):

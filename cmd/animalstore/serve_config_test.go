@@ -19,7 +19,7 @@ func TestServeConfig(t *testing.T) {
 	f := defaultServeFlags()
 	f.photosLimit = "3MiB"
 	f.proxies, f.webhookNetworks = []string{"10.0.0.7"}, []string{"10.1.2.3/16"}
-	f.certificates.Domains = []string{"pets.example"}
+	f.ACME.Domains = []string{"pets.example"}
 	cfg, err := f.config(io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestServeConfig(t *testing.T) {
 	if len(cfg.TrustedProxies) != 1 || cfg.TrustedProxies[0].String() != "10.0.0.7/32" || len(cfg.WebhookNetworks) != 1 || cfg.WebhookNetworks[0].String() != "10.1.0.0/16" {
 		t.Errorf("got proxies %v and networks %v, want 10.0.0.7/32 and 10.1.0.0/16", cfg.TrustedProxies, cfg.WebhookNetworks)
 	}
-	if cfg.ACME == nil || cfg.ACME.Cache != "store.db.acme" {
+	if cfg.ACME.Cache != "store.db.acme" {
 		t.Errorf("got %+v, want certificates next to the database", cfg.ACME)
 	}
 }

@@ -27,12 +27,12 @@ type Config struct {
 	Listen   string       // the address and port to serve on
 	Listener net.Listener // instead of Listen
 
-	// Either CertFile or ACME makes the server serve HTTPS, with only the safe versions
-	// and cipher suites. Without both it serves plain HTTP.
+	// Either CertFile or domains of ACME make the server serve HTTPS, with only the safe
+	// versions and cipher suites. Without both it serves plain HTTP.
 
-	CertFile string      // has the certificate chain, and is read again when it changes
-	KeyFile  string      // has the private key of CertFile
-	ACME     *certs.ACME // obtains and renews certificates
+	CertFile string     // has the certificate chain, and is read again when it changes
+	KeyFile  string     // has the private key of CertFile
+	ACME     certs.ACME // obtains and renews certificates
 	// RedirectListen is the address and port that redirects plain HTTP to HTTPS and
 	// answers ACME's HTTP challenges. "" disables it.
 	RedirectListen string

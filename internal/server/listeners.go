@@ -32,9 +32,9 @@ func (s *Server) openCertificates() (err error) {
 	switch cfg := s.cfg; {
 	case cfg.CertFile != "":
 		s.certs, err = certs.Files(cfg.CertFile, cfg.KeyFile, cfg.Log)
-	case cfg.ACME != nil:
+	case len(cfg.ACME.Domains) > 0:
 		setting = "ACME"
-		s.certs, err = certs.FromAuthority(*cfg.ACME, cfg.Version, cfg.Log)
+		s.certs, err = certs.FromAuthority(cfg.ACME, cfg.Version, cfg.Log)
 	case cfg.RedirectListen != "":
 		err = errors.New("redirecting to HTTPS needs a certificate")
 	}

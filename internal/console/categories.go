@@ -1,12 +1,10 @@
 package console
 
 import (
-	"iter"
 	"strconv"
 	"strings"
 
 	"animalstore"
-	"animalstore/client"
 )
 
 type categoriesPage struct {
@@ -23,9 +21,7 @@ func (v *visit) showCategories(wrong formError) error {
 	if !v.may(petsRead) {
 		return problem{Status: wrong.Status, Heading: "That isn’t possible", Message: wrong.Message}
 	}
-	categories, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Category, error] {
-		return v.api.ListCategories(v.r.Context(), append(options, client.PageSize(pageSize))...)
-	})
+	categories, err := readPage(v, v.api.ListCategories, pageSize)
 	if err != nil {
 		return err
 	}

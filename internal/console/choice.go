@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"iter"
 	"net/http"
 	"regexp"
 	"slices"
@@ -37,9 +36,7 @@ func (v *visit) readCategories() (*categories, error) {
 }
 
 func (v *visit) readMoreCategories(c *categories) error {
-	more, next, err := readRows(c.next, func(options ...client.CallOption) iter.Seq2[animalstore.Category, error] {
-		return v.api.ListCategories(v.r.Context(), options...)
-	})
+	more, next, err := readRows(v, v.api.ListCategories, client.FromCursor(c.next))
 	for _, category := range more {
 		if c.index(category.ID) < 0 {
 			c.known = append(c.known, category)

@@ -2,20 +2,16 @@ package console
 
 import (
 	"hash/fnv"
-	"iter"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"animalstore"
-	"animalstore/client"
 
 	"github.com/rivo/uniseg"
 )
 
 const (
-	// listedPhotos is how many photos one call lists.
-	listedPhotos = 100
 	// tones is how many colours placeholders have. The stylesheet names them.
 	tones = 8
 	// maxInitial is how many code points an initial may have: more than any emoji.
@@ -72,9 +68,7 @@ func (v *visit) firstPhotos(petIDs []int64) (map[int64]animalstore.Photo, error)
 	if len(petIDs) == 0 {
 		return first, nil
 	}
-	photos, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Photo, error] {
-		return v.api.ListPhotos(v.r.Context(), animalstore.PhotoQuery{PetIDs: petIDs}, options...)
-	})
+	photos, _, err := readRows(v, matching(v.api.ListPhotos, animalstore.PhotoQuery{PetIDs: petIDs}))
 	for _, p := range photos {
 		if _, known := first[p.PetID]; !known {
 			first[p.PetID] = p

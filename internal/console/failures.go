@@ -1,13 +1,11 @@
 package console
 
 import (
-	"iter"
 	"net/url"
 	"strings"
 	"time"
 
 	"animalstore"
-	"animalstore/client"
 )
 
 type failuresPage struct {
@@ -60,9 +58,7 @@ func (v *visit) findFailures(query url.Values) (p page[animalstore.Failure], err
 	if q.Since, err = sinceTime(query.Get("since")); err != nil {
 		return p, err
 	}
-	p, err = readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Failure, error] {
-		return v.api.ListFailures(v.r.Context(), q, append(options, client.PageSize(pageSize))...)
-	})
+	p, err = readPage(v, matching(v.api.ListFailures, q), pageSize)
 	if codeOf(err) == animalstore.InvalidParameter && q.RequestID != "" {
 		return p, badField("request", "a request id has 1 to 64 letters, digits, dots, hyphens and underscores")
 	}

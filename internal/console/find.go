@@ -2,7 +2,6 @@ package console
 
 import (
 	"encoding/json"
-	"iter"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -66,9 +65,7 @@ func (v *visit) suggestPets() error {
 			return err
 		}
 	}
-	pets, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
-		return v.api.ListPets(v.r.Context(), animalstore.PetQuery{Name: text}, append(options, client.PageSize(matchRows))...)
-	})
+	pets, _, err := readRows(v, matching(v.api.ListPets, animalstore.PetQuery{Name: text}), client.PageSize(matchRows))
 	if err != nil {
 		return err
 	}

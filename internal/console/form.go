@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"iter"
@@ -141,20 +142,30 @@ func formPage(r *http.Request) string {
 	}
 }
 
+// lister is a method of the client that lists.
+type lister[T any] func(context.Context, ...client.CallOption) iter.Seq2[T, error]
+
+// matching is a list with filters.
+func matching[Q, T any](list func(context.Context, Q, ...client.CallOption) iter.Seq2[T, error], q Q) lister[T] {
+	return func(ctx context.Context, options ...client.CallOption) iter.Seq2[T, error] {
+		return list(ctx, q, options...)
+	}
+}
+
 // readPage makes one call of the API for a page of a list. The page may have few rows, or
 // none, although others follow: the API limits how many it looks at.
-func readPage[T any](v *visit, list func(...client.CallOption) iter.Seq2[T, error]) (p page[T], err error) {
+func readPage[T any](v *visit, list lister[T], size int) (p page[T], err error) {
 	query := v.r.URL.Query()
 	p = page[T]{From: query.Get("cursor"), Trail: query.Get("trail"), at: url.URL{Path: v.here(), RawQuery: v.r.URL.RawQuery}}
-	p.Rows, p.Next, err = readRows(p.From, list)
+	p.Rows, p.Next, err = readRows(v, list, client.FromCursor(p.From), client.PageSize(size))
 	return p, err
 }
 
-// readRows makes one call of the API for the rows of a list that begin at a cursor, and
+// readRows makes one call of the API for rows of a list, usually the first hundred, and
 // returns the cursor of those that follow.
-func readRows[T any](from string, list func(...client.CallOption) iter.Seq2[T, error]) (rows []T, next string, err error) {
+func readRows[T any](v *visit, list lister[T], options ...client.CallOption) (rows []T, next string, err error) {
 	var meta client.Meta
-	for row, err := range list(client.FromCursor(from), client.OnePage(), client.ReadMeta(&meta)) {
+	for row, err := range list(v.r.Context(), append(options, client.OnePage(), client.ReadMeta(&meta))...) {
 		if err != nil {
 			return nil, "", err
 		}

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"iter"
 	"slices"
 
 	"animalstore"
@@ -43,10 +42,8 @@ func (v *visit) unlinkGone(rows []eventRow) error {
 	for next, calls := "", 0; petsOfPhotos != nil && calls < photoCalls && (calls == 0 || next != ""); calls++ {
 		var photos []animalstore.Photo
 		var err error
-		photos, next, err = readRows(next, func(options ...client.CallOption) iter.Seq2[animalstore.Photo, error] {
-			q := animalstore.PhotoQuery{PetIDs: distinct(petsOfPhotos)}
-			return v.api.ListPhotos(v.r.Context(), q, options...)
-		})
+		q := animalstore.PhotoQuery{PetIDs: distinct(petsOfPhotos)}
+		photos, next, err = readRows(v, matching(v.api.ListPhotos, q), client.FromCursor(next))
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,9 +21,7 @@ type keysPage struct {
 
 // listKeys serves GET /console/keys.
 func (v *visit) listKeys() error {
-	keys, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Key, error] {
-		return v.api.ListKeys(v.r.Context(), append(options, client.PageSize(pageSize))...)
-	})
+	keys, err := readPage(v, v.api.ListKeys, pageSize)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// listedPets is how many pets one call lists.
-	listedPets = 100
 	// maxMarked is how many rows can be changed at once.
 	maxMarked = 100
 	// markedName is how many code points of a name a mark carries: the form has a limit.

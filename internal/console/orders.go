@@ -2,12 +2,10 @@ package console
 
 import (
 	"cmp"
-	"iter"
 	"strconv"
 	"strings"
 
 	"animalstore"
-	"animalstore/client"
 )
 
 // openStatuses are the statuses of orders that wait for someone.
@@ -94,9 +92,7 @@ func (v *visit) findOrders(p *ordersPage) (found page[animalstore.Order], err er
 	if q.PetID, err = idFilter(v.r.URL.Query(), "pet"); err != nil {
 		return found, err
 	}
-	return readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
-		return v.api.ListOrders(v.r.Context(), q, append(options, client.PageSize(pageSize))...)
-	})
+	return readPage(v, matching(v.api.ListOrders, q), pageSize)
 }
 
 // orderRows adds the names and faces of their pets to orders, and the next step, with two
@@ -109,9 +105,7 @@ func (v *visit) orderRows(orders []animalstore.Order) ([]orderRow, error) {
 		for i, o := range orders {
 			ids[i] = o.PetID
 		}
-		pets, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
-			return v.api.ListPets(v.r.Context(), animalstore.PetQuery{IDs: distinct(ids)}, options...)
-		})
+		pets, _, err := readRows(v, matching(v.api.ListPets, animalstore.PetQuery{IDs: distinct(ids)}))
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"iter"
 	"net/http"
 	"slices"
 	"time"
@@ -10,12 +9,8 @@ import (
 	"animalstore/client"
 )
 
-const (
-	// waitingRows is how many of the orders that wait the overview shows.
-	waitingRows = 10
-	// waitingReads is how many it counts.
-	waitingReads = 100
-)
+// waitingRows is how many of the orders that wait the overview shows.
+const waitingRows = 10
 
 type overviewPage struct {
 	frame
@@ -93,10 +88,8 @@ func (p overviewPage) Waits() (n int) {
 
 // readWaiting reads the orders that wait for approval or delivery, the oldest first.
 func (v *visit) readWaiting(p *overviewPage) error {
-	orders, next, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
-		q := animalstore.OrderQuery{Statuses: openStatuses, Oldest: true}
-		return v.api.ListOrders(v.r.Context(), q, options...)
-	})
+	q := animalstore.OrderQuery{Statuses: openStatuses, Oldest: true}
+	orders, next, err := readRows(v, matching(v.api.ListOrders, q))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"iter"
 	"net/http"
 	"strconv"
 
@@ -129,9 +128,8 @@ func (v *visit) isOrdered(pet animalstore.Pet) (bool, error) {
 	if pet.Status != animalstore.PetPending || !v.may(ordersRead) {
 		return false, nil
 	}
-	open, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Order, error] {
-		return v.api.ListOrders(v.r.Context(), animalstore.OrderQuery{PetID: pet.ID, Statuses: openStatuses}, append(options, client.PageSize(1))...)
-	})
+	q := animalstore.OrderQuery{PetID: pet.ID, Statuses: openStatuses}
+	open, _, err := readRows(v, matching(v.api.ListOrders, q), client.PageSize(1))
 	return len(open) > 0, err
 }
 

@@ -1,14 +1,12 @@
 package console
 
 import (
-	"iter"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"animalstore"
-	"animalstore/client"
 )
 
 type petsPage struct {
@@ -101,9 +99,7 @@ func (v *visit) findPets(p *petsPage) error {
 	if err != nil {
 		return err
 	}
-	p.page, err = readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Pet, error] {
-		return v.api.ListPets(v.r.Context(), q, append(options, client.PageSize(p.PerPage))...)
-	})
+	p.page, err = readPage(v, matching(v.api.ListPets, q), p.PerPage)
 	return err
 }
 

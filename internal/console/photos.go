@@ -2,12 +2,10 @@ package console
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"net/http"
 
 	"animalstore"
-	"animalstore/client"
 	"animalstore/internal/inprocess"
 )
 
@@ -38,9 +36,7 @@ type galleryPhoto struct {
 
 // readGallery adds the photos of a pet to the result of adding some.
 func (v *visit) readGallery(pet animalstore.Pet, sent gallery) (gallery, error) {
-	photos, _, err := readRows("", func(options ...client.CallOption) iter.Seq2[animalstore.Photo, error] {
-		return v.api.ListPhotos(v.r.Context(), animalstore.PhotoQuery{PetIDs: []int64{pet.ID}}, options...)
-	})
+	photos, _, err := readRows(v, matching(v.api.ListPhotos, animalstore.PhotoQuery{PetIDs: []int64{pet.ID}}))
 	if err != nil {
 		return sent, err
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"slices"
 	"strconv"
@@ -64,9 +65,7 @@ func (v *visit) listWebhooks() error {
 }
 
 func (v *visit) showWebhooks(form webhookForm) error {
-	webhooks, err := readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Webhook, error] {
-		return v.api.ListWebhooks(v.r.Context(), append(options, client.PageSize(pageSize))...)
-	})
+	webhooks, err := readPage(v, v.api.ListWebhooks, pageSize)
 	if err != nil {
 		return err
 	}
@@ -150,9 +149,10 @@ func (v *visit) readWebhook() (p webhookPage, err error) {
 	}
 	form := webhookForm{URL: webhook.URL, Types: webhook.Types.List(), Description: webhook.Description, formState: formState{ETag: etag}}
 	p = webhookPage{This: webhook, Form: form, Rotate: newRotateForm(), Once: newOnce(), State: animalstore.DeliveryState(v.r.URL.Query().Get("state"))}
-	p.Deliveries, err = readPage(v, func(options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
-		return v.api.ListDeliveries(v.r.Context(), webhook.ID, animalstore.DeliveryQuery{State: p.State}, append(options, client.PageSize(pageSize))...)
-	})
+	deliveries := func(ctx context.Context, options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
+		return v.api.ListDeliveries(ctx, webhook.ID, animalstore.DeliveryQuery{State: p.State}, options...)
+	}
+	p.Deliveries, err = readPage(v, deliveries, pageSize)
 	if err == nil {
 		p.history, err = v.readHistory("webhook", webhook.ID)
 	}

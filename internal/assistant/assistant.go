@@ -109,20 +109,25 @@ func (a *Assistant) handler(t tool) mcp.ToolHandler {
 			ctx, cancel = context.WithDeadline(ctx, caller.deadline)
 			defer cancel()
 		}
-		result, err := t.call(ctx, caller.API, strictjson.ReadArguments(r.Params.Arguments, names))
+		args := strictjson.ReadArguments(r.Params.Arguments, names)
+		call := t.read(args)
+		if err := args.Err(); err != nil {
+			return newFailure(err).result(), nil
+		}
+		value, err := call(ctx, caller.API)
 		if err != nil {
 			return newFailure(err).result(), nil
 		}
-		return result.forAssistant(), nil
+		return success(value), nil
 	}
 }
 
-// forAssistant returns the result as JSON in both forms that assistants read.
-func (r result) forAssistant() *mcp.CallToolResult {
-	body := encode(r.value)
+// success returns a result as JSON in both forms that assistants read.
+func success(value any) *mcp.CallToolResult {
+	body := encode(value)
 	content := []mcp.Content{&mcp.TextContent{Text: string(body)}}
-	if r.image != nil {
-		content = append(content, &mcp.ImageContent{MIMEType: r.image.ContentType, Data: r.image.Data})
+	if photo, ok := value.(shownPhoto); ok && photo.Shown != nil {
+		content = append(content, &mcp.ImageContent{MIMEType: photo.image.ContentType, Data: photo.image.Data})
 	}
 	return &mcp.CallToolResult{Content: content, StructuredContent: json.RawMessage(body)}
 }

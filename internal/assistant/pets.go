@@ -25,19 +25,26 @@ func page(args *strictjson.Arguments, entries int, meta *client.Meta) []client.C
 	}
 }
 
-// collect returns the entries of a list, and where it goes on.
-func collect[T any](list iter.Seq2[T, error], meta *client.Meta) (entries []T, next *string, err error) {
-	entries = []T{} // not null
+// pageOf is a result with the entries of a list in the field name, and where it goes on.
+func pageOf[T any](name string, list iter.Seq2[T, error], meta *client.Meta) (object, error) {
+	entries, err := collect(list)
+	result := object{name: entries, "nextCursor": nil}
+	if meta.NextCursor != "" {
+		result["nextCursor"] = meta.NextCursor
+	}
+	return result, err
+}
+
+// collect returns the entries of a list.
+func collect[T any](list iter.Seq2[T, error]) ([]T, error) {
+	entries := []T{} // not null
 	for entry, err := range list {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		entries = append(entries, entry)
 	}
-	if meta.NextCursor != "" {
-		next = &meta.NextCursor
-	}
-	return entries, next, nil
+	return entries, nil
 }
 
 // value returns what p points to, or the zero value.
@@ -57,7 +64,7 @@ func idempotency(args *strictjson.Arguments) []client.CallOption {
 	return nil
 }
 
-func findPets(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
+func findPets(args *strictjson.Arguments) request {
 	q := animalstore.PetQuery{
 		Name:       value(args.NonEmpty("name")),
 		Status:     value(strictjson.Choice(args, "status", animalstore.PetStatuses)),
@@ -70,69 +77,58 @@ func findPets(ctx context.Context, api *client.Client, args *strictjson.Argument
 	}
 	var meta client.Meta
 	options := page(args, entries, &meta)
-	if err := args.Err(); err != nil {
-		return result{}, err
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return pageOf("pets", api.ListPets(ctx, q, options...), &meta)
 	}
-	pets, next, err := collect(api.ListPets(ctx, q, options...), &meta)
-	return result{value: struct {
-		Pets       []animalstore.Pet `json:"pets"`
-		NextCursor *string           `json:"nextCursor"`
-	}{pets, next}}, err
 }
 
-func addPet(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
-	pet := strictjson.Decode(args, strictjson.DecodeNewPet)
-	options := idempotency(args)
-	if err := args.Err(); err != nil {
-		return result{}, err
+func addPet(args *strictjson.Arguments) request {
+	pet, options := strictjson.Decode(args, strictjson.DecodeNewPet), idempotency(args)
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return api.CreatePet(ctx, pet, options...)
 	}
-	added, err := api.CreatePet(ctx, pet, options...)
-	return result{value: added}, err
 }
 
-func changePet(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
+func changePet(args *strictjson.Arguments) request {
 	petID, patch := args.Require("petId"), strictjson.Decode(args, strictjson.DecodePetPatch)
-	if err := args.Err(); err != nil {
-		return result{}, err
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return api.UpdatePet(ctx, petID, patch)
 	}
-	pet, err := api.UpdatePet(ctx, petID, patch)
-	return result{value: pet}, err
 }
 
-func removePet(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
+func removePet(args *strictjson.Arguments) request {
 	petID := args.Require("petId")
-	if err := args.Err(); err != nil {
-		return result{}, err
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return object{"removed": petID}, api.DeletePet(ctx, petID)
 	}
-	return result{value: struct {
-		Removed int64 `json:"removed"`
-	}{petID}}, api.DeletePet(ctx, petID)
 }
 
-func petPhoto(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
+// shownPhoto is the result of petPhoto. It also has the image itself.
+type shownPhoto struct {
+	Photos []animalstore.Photo `json:"photos"`
+	Shown  *int64              `json:"shown"`
+	image  client.Image
+}
+
+func petPhoto(args *strictjson.Arguments) request {
 	petID, photoID := args.Require("petId"), args.Positive("photoId")
-	if err := args.Err(); err != nil {
-		return result{}, err
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		photos, err := collect(api.ListPhotos(ctx, animalstore.PhotoQuery{PetIDs: []int64{petID}}, client.OnePage()))
+		if err != nil {
+			return nil, err
+		}
+		if photoID == nil && len(photos) > 0 {
+			photoID = &photos[0].ID
+		}
+		shown := shownPhoto{Photos: photos, Shown: photoID}
+		if photoID == nil {
+			return shown, nil
+		}
+		if !slices.ContainsFunc(photos, func(p animalstore.Photo) bool { return p.ID == *photoID }) {
+			missing := animalstore.Errorf(animalstore.PhotoNotFound, "this pet has no photo with this id")
+			return nil, &client.Error{Status: 404, Err: missing}
+		}
+		shown.image, err = api.GetThumbnail(ctx, *photoID)
+		return shown, err
 	}
-	var meta client.Meta
-	photos, _, err := collect(api.ListPhotos(ctx, animalstore.PhotoQuery{PetIDs: []int64{petID}}, client.OnePage()), &meta)
-	if err != nil {
-		return result{}, err
-	}
-	if photoID == nil && len(photos) > 0 {
-		photoID = &photos[0].ID
-	}
-	shown := result{value: struct {
-		Photos []animalstore.Photo `json:"photos"`
-		Shown  *int64              `json:"shown"`
-	}{photos, photoID}}
-	if photoID == nil {
-		return shown, nil
-	}
-	if !slices.ContainsFunc(photos, func(p animalstore.Photo) bool { return p.ID == *photoID }) {
-		return result{}, &client.Error{Status: 404, Err: animalstore.Errorf(animalstore.PhotoNotFound, "this pet has no photo with this id")}
-	}
-	image, err := api.GetThumbnail(ctx, *photoID)
-	shown.image = &image
-	return shown, err
 }

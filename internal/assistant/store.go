@@ -10,7 +10,7 @@ import (
 	"animalstore/internal/strictjson"
 )
 
-func listOrders(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
+func listOrders(args *strictjson.Arguments) request {
 	q := animalstore.OrderQuery{
 		Statuses:  strictjson.Choices(args, "status", animalstore.OrderStatuses),
 		PetID:     value(args.Positive("petId")),
@@ -19,55 +19,39 @@ func listOrders(ctx context.Context, api *client.Client, args *strictjson.Argume
 	}
 	var meta client.Meta
 	options := page(args, defaultPage, &meta)
-	if err := args.Err(); err != nil {
-		return result{}, err
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return pageOf("orders", api.ListOrders(ctx, q, options...), &meta)
 	}
-	orders, next, err := collect(api.ListOrders(ctx, q, options...), &meta)
-	return result{value: struct {
-		Orders     []animalstore.Order `json:"orders"`
-		NextCursor *string             `json:"nextCursor"`
-	}{orders, next}}, err
 }
 
-func placeOrder(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
+func placeOrder(args *strictjson.Arguments) request {
 	args.Require("petId") // positive, which the API doesn't require
 	order, options := strictjson.Decode(args, strictjson.DecodeNewOrder), idempotency(args)
-	if err := args.Err(); err != nil {
-		return result{}, err
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return api.PlaceOrder(ctx, order, options...)
 	}
-	placed, err := api.PlaceOrder(ctx, order, options...)
-	return result{value: placed}, err
 }
 
-func changeOrder(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
+func changeOrder(args *strictjson.Arguments) request {
 	orderID, patch := args.Require("orderId"), strictjson.Decode(args, strictjson.DecodeOrderPatch)
-	if err := args.Err(); err != nil {
-		return result{}, err
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return api.UpdateOrder(ctx, orderID, patch)
 	}
-	order, err := api.UpdateOrder(ctx, orderID, patch)
-	return result{value: order}, err
 }
 
-func listCategories(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
+func listCategories(args *strictjson.Arguments) request {
 	var meta client.Meta
 	options := page(args, defaultPage, &meta)
-	if err := args.Err(); err != nil {
-		return result{}, err
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return pageOf("categories", api.ListCategories(ctx, options...), &meta)
 	}
-	categories, next, err := collect(api.ListCategories(ctx, options...), &meta)
-	return result{value: struct {
-		Categories []animalstore.Category `json:"categories"`
-		NextCursor *string                `json:"nextCursor"`
-	}{categories, next}}, err
 }
 
-func inventory(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
+func inventory(args *strictjson.Arguments) request {
 	q := animalstore.InventoryQuery{CategoryID: args.Integer("categoryId")}
-	if err := args.Err(); err != nil {
-		return result{}, err
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return api.GetInventory(ctx, q)
 	}
-	counts, err := api.GetInventory(ctx, q)
-	return result{value: counts}, err
 }
 
 // changePatterns select the events that assistants may see: keys and webhooks are none of
@@ -85,7 +69,7 @@ var changePatterns = func() (patterns []string) {
 	return patterns
 }()
 
-func recentChanges(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
+func recentChanges(args *strictjson.Arguments) request {
 	patterns := strictjson.Choices(args, "types", changePatterns)
 	if len(patterns) == 0 {
 		patterns = changePatterns
@@ -98,24 +82,18 @@ func recentChanges(ctx context.Context, api *client.Client, args *strictjson.Arg
 	}
 	q.Newest = q.Before == 0
 	limit := pageSize(args, defaultPage)
-	if err := args.Err(); err != nil {
-		return result{}, err
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		events, next, err := api.ListEventPage(ctx, q, limit)
+		result := object{"changes": events, "nextBefore": nil}
+		if next > 0 {
+			result["nextBefore"] = next
+		}
+		return result, err
 	}
-	events, next, err := api.ListEventPage(ctx, q, limit)
-	changes := struct {
-		Changes    []animalstore.Event `json:"changes"`
-		NextBefore *int64              `json:"nextBefore"`
-	}{Changes: events}
-	if next > 0 {
-		changes.NextBefore = &next
-	}
-	return result{value: changes}, err
 }
 
-func limits(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error) {
-	if err := args.Err(); err != nil {
-		return result{}, err
+func limits(*strictjson.Arguments) request {
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return api.GetLimits(ctx)
 	}
-	status, err := api.GetLimits(ctx)
-	return result{value: status}, err
 }

@@ -20,7 +20,7 @@ type tool struct {
 	operations  []string // of the API that it calls, by their operationId
 	parameters  []parameter
 	output      object
-	call        func(ctx context.Context, api *client.Client, args *strictjson.Arguments) (result, error)
+	read        func(args *strictjson.Arguments) request
 }
 
 // effect is what a tool does to the store.
@@ -32,11 +32,8 @@ const (
 	destroys
 )
 
-// result is what a tool returns if it succeeds.
-type result struct {
-	value any
-	image *client.Image // nil: none
-}
+// request is a call of a tool whose arguments are valid. It returns the result.
+type request func(ctx context.Context, api *client.Client) (any, error)
 
 const (
 	maxPage         = 100 // entries
@@ -80,7 +77,7 @@ func petTools(schema func(string) object) []tool {
 			limitParameter, cursorParameter,
 		},
 		output: output(object{"pets": listOf(schema("Pet")), "nextCursor": nextCursor}),
-		call:   findPets,
+		read:   findPets,
 	}, {
 		name: "add_pet", title: "Add a pet", effect: changes, operations: []string{"createPet"},
 		description: "Add a pet to the store and return it with its id.",
@@ -90,7 +87,7 @@ func petTools(schema func(string) object) []tool {
 			idempotencyParameter,
 		},
 		output: schema("Pet"),
-		call:   addPet,
+		read:   addPet,
 	}, {
 		name: "change_pet", title: "Change a pet", effect: changes, repeatable: true, operations: []string{"updatePet"},
 		description: "Change a pet's name, category or status and return the changed pet. What you leave out stays as it is. " +
@@ -101,13 +98,13 @@ func petTools(schema func(string) object) []tool {
 			choice("status", animalstore.PetStatuses, "The new status."),
 		},
 		output: schema("Pet"),
-		call:   changePet,
+		read:   changePet,
 	}, {
 		name: "remove_pet", title: "Remove a pet", effect: destroys, repeatable: true, operations: []string{"deletePet"},
 		description: "Remove a pet and its photos from the store. This can't be undone. A pet with an open order can't be removed.",
 		parameters:  []parameter{petParameter},
 		output:      output(object{"removed": object{"type": "integer", "description": "The id of the pet that was removed."}}),
-		call:        removePet,
+		read:        removePet,
 	}, {
 		name: "pet_photo", title: "Show a pet's photo", operations: []string{"listPhotos", "getThumbnail"},
 		description: "Show a small image of a pet: its oldest photo, or another one. Also lists all photos of the pet.",
@@ -116,7 +113,7 @@ func petTools(schema func(string) object) []tool {
 			"photos": listOf(schema("Photo")),
 			"shown":  object{"type": []string{"integer", "null"}, "description": "The id of the photo that is shown, null if the pet has none."},
 		}),
-		call: petPhoto,
+		read: petPhoto,
 	}}
 }
 
@@ -132,7 +129,7 @@ func orderTools(schema func(string) object) []tool {
 			limitParameter, cursorParameter,
 		},
 		output: output(object{"orders": listOf(schema("Order")), "nextCursor": nextCursor}),
-		call:   listOrders,
+		read:   listOrders,
 	}, {
 		name: "place_order", title: "Place an order", effect: changes, operations: []string{"placeOrder"},
 		description: "Order an available pet, which becomes pending. Of several orders for one pet, only one succeeds.",
@@ -143,7 +140,7 @@ func orderTools(schema func(string) object) []tool {
 			idempotencyParameter,
 		},
 		output: schema("Order"),
-		call:   placeOrder,
+		read:   placeOrder,
 	}, {
 		name: "change_order", title: "Change an order", effect: changes, repeatable: true, operations: []string{"updateOrder"},
 		description: "Change an order's status, reference or note; what you leave out stays as it is. The status goes from placed to approved to delivered, or to cancelled from placed or approved. " +
@@ -155,7 +152,7 @@ func orderTools(schema func(string) object) []tool {
 			nullable("note", animalstore.MaxNoteLength, "The new note, null for none."),
 		},
 		output: schema("Order"),
-		call:   changeOrder,
+		read:   changeOrder,
 	}}
 }
 
@@ -165,13 +162,13 @@ func storeTools(schema func(string) object) []tool {
 		description: "List the categories of pets, with their names, by id.",
 		parameters:  []parameter{limitParameter, cursorParameter},
 		output:      output(object{"categories": listOf(schema("Category")), "nextCursor": nextCursor}),
-		call:        listCategories,
+		read:        listCategories,
 	}, {
 		name: "inventory", title: "Count pets", operations: []string{"getInventory"},
 		description: "Count the pets in each status, in the whole store or in one category. The counts may be a few seconds old.",
 		parameters:  []parameter{integer("categoryId", "Only pets in the category with this id.")},
 		output:      schema("Inventory"),
-		call:        inventory,
+		read:        inventory,
 	}, {
 		name: "recent_changes", title: "Show recent changes", operations: []string{"listEvents"},
 		description: "List what changed in the store, the newest change first: pets, photos, orders and categories. " +
@@ -189,11 +186,11 @@ func storeTools(schema func(string) object) []tool {
 				"type": []string{"integer", "null"}, "description": "To get earlier changes, call again with the same arguments and this as before. Null if there are none.",
 			},
 		}),
-		call: recentChanges,
+		read: recentChanges,
 	}, {
 		name: "limits", title: "Show the limits", operations: []string{"getLimits"},
 		description: "Show how many requests the API key may still make this minute and today. Each call of a tool counts as at least one.",
 		output:      schema("Limits"),
-		call:        limits,
+		read:        limits,
 	}}
 }

@@ -113,9 +113,9 @@ func callEveryTool(s *store, c *checked, keyID int64) {
 	}
 	const big = `{"id":3,"name":"Max","categoryId":9007199254740993,"status":"available"}`
 	c.want("add_pet", `{"name":"Max","categoryId":9007199254740993}`, big) // no float is so exact
-	c.want("find_pets", `{}`, `{"pets":[`+big+`,{"id":2,"name":`+hostile+`,"categoryId":7,"status":"pending"},`+rex+`],"nextCursor":null}`)
-	c.want("find_pets", `{"name":"r","status":"available","categoryId":7,"limit":1}`, `{"pets":[`+rex+`],"nextCursor":null}`)
-	c.want("find_pets", `{"ids":[3,1,99]}`, `{"pets":[`+big+`,`+rex+`],"nextCursor":null}`)
+	c.want("find_pets", `{}`, `{"nextCursor":null,"pets":[`+big+`,{"id":2,"name":`+hostile+`,"categoryId":7,"status":"pending"},`+rex+`]}`)
+	c.want("find_pets", `{"name":"r","status":"available","categoryId":7,"limit":1}`, `{"nextCursor":null,"pets":[`+rex+`]}`)
+	c.want("find_pets", `{"ids":[3,1,99]}`, `{"nextCursor":null,"pets":[`+big+`,`+rex+`]}`)
 	c.want("change_pet", `{"petId":2,"name":"Mimi","categoryId":8,"status":"available"}`, `{"id":2,"name":"Mimi","categoryId":8,"status":"available"}`)
 	c.want("inventory", `{}`, `{"available":3,"pending":0,"sold":0}`)
 	c.want("inventory", `{"categoryId":8}`, `{"available":1,"pending":0,"sold":0}`)
@@ -125,9 +125,9 @@ func callEveryTool(s *store, c *checked, keyID int64) {
 	order := c.want("place_order", newOrder, `{"id":1,"petId":1,"status":"placed","reference":"W-17","note":null,"createdAt":`+at+`,"updatedAt":`+at+`}`)
 	c.want("place_order", newOrder, text(order))
 	for _, filter := range []string{`{}`, `{"status":["approved","placed"],"petId":1}`, `{"reference":"W-17","sort":"oldest"}`} {
-		c.want("list_orders", filter, `{"orders":[`+text(order)+`],"nextCursor":null}`)
+		c.want("list_orders", filter, `{"nextCursor":null,"orders":[`+text(order)+`]}`)
 	}
-	c.want("list_orders", `{"reference":"W-1"}`, `{"orders":[],"nextCursor":null}`)
+	c.want("list_orders", `{"reference":"W-1"}`, `{"nextCursor":null,"orders":[]}`)
 	cancelled := strings.NewReplacer("placed", "cancelled", `"W-17"`, "null", `"note":null`, `"note":"too large"`).Replace(text(order))
 	c.want("change_order", `{"orderId":1,"status":"cancelled","reference":null,"note":"too large"}`, cancelled)
 	c.want("remove_pet", `{"petId":2}`, `{"removed":2}`)

@@ -80,14 +80,12 @@ func (a *Arguments) Positive(name string) *int64 { return argument(a, name, read
 
 // Require returns a positive integer that must be present.
 func (a *Arguments) Require(name string) int64 {
-	var n int64
-	if a.err == nil {
-		values := []jsontext.Value{jsontext.Value(a.values[name])}
-		if err := readFields(values, []field{required(name, &n, readPositive)}); err != nil {
-			a.fail(err)
-		}
+	n := a.Positive(name)
+	if n == nil {
+		a.fail(inField(name, errors.New("is required")))
+		return 0
 	}
-	return n
+	return *n
 }
 
 // Integers returns a list of positive integers.

@@ -46,7 +46,11 @@ type keyUploads struct {
 }
 
 func newUploads() *uploads {
-	return &uploads{all: fair.NewSemaphore(maxUploads, 0), decoder: fair.NewSemaphore(1, 0), byKey: map[fair.Caller]*keyUploads{}}
+	return &uploads{
+		all:     fair.NewSemaphore(maxUploads, 0),
+		decoder: fair.NewSemaphore(1, 0),
+		byKey:   map[fair.Caller]*keyUploads{},
+	}
 }
 
 // begin waits for a slot to upload. If it returns no error, the caller must call end.

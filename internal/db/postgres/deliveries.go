@@ -253,7 +253,8 @@ func (d *DB) ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) (
 // ReleaseDelivery implements [db.DB].
 func (d *DB) ReleaseDelivery(ctx context.Context, due db.ClaimedDelivery) error {
 	return d.writeStatement(ctx, "release delivery", func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until = $2", due.ID, due.Lease.Milli())
+		_, err := c.Exec(ctx, "UPDATE deliveries SET leased_until = 0 WHERE id = $1 AND leased_until = $2",
+			due.ID, due.Lease.Milli())
 		return err
 	})
 }

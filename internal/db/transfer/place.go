@@ -146,7 +146,9 @@ type Staged struct {
 
 // Stage makes a backup in a temporary file, to upload it. The file's name contains by, so that
 // a server and a command don't replace each other's. It replaces what a killed process left.
-func Stage(ctx context.Context, engine Files, store, by, id string, at time.Time, progress CopyProgress) (Staged, error) {
+func Stage(
+	ctx context.Context, engine Files, store, by, id string, at time.Time, progress CopyProgress,
+) (Staged, error) {
 	s, _ := ParseSnapshot(SnapshotName(store, id, at))
 	path := store + "." + by + ".upload"
 	if err := removeFile(path); err != nil {

@@ -100,13 +100,16 @@ func TestStageAfterKill(t *testing.T) {
 	url := newFile(t)
 	withStore(t, url, func(store db.DB) { oddStore(t, store) })
 	store := url[len("sqlite:"):]
-	for _, left := range []string{store + ".server.upload", store + ".server.upload.partial", store + ".command.upload"} {
-		if err := os.WriteFile(left, []byte("half"), 0o600); err != nil {
+	for _, left := range []string{".server.upload", ".server.upload.partial", ".command.upload"} {
+		if err := os.WriteFile(store+left, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	staged := must[transfer.Staged](t)(transfer.Stage(t.Context(), sqlite.Files{}, store, "server", "0a1b2c3d4e5f", time.Now(), noProgress{}))
-	if got := must[[]string](t)(filepath.Glob(store + "*.upload*")); !slices.Equal(got, []string{store + ".command.upload", staged.Path}) || staged.Size < 4096 {
+	const id = "0a1b2c3d4e5f"
+	staged := must[transfer.Staged](t)(
+		transfer.Stage(t.Context(), sqlite.Files{}, store, "server", id, time.Now(), noProgress{}))
+	got := must[[]string](t)(filepath.Glob(store + "*.upload*"))
+	if !slices.Equal(got, []string{store + ".command.upload", staged.Path}) || staged.Size < 4096 {
 		t.Errorf("got %q and %+v, want the command's and one of the server's", got, staged)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -316,17 +315,9 @@ func listBackups(ctx context.Context, address string, p *terminal.Printer, colum
 		p.Note("No backups found in %s", strings.TrimSuffix(address, "/"))
 	}
 	noteAhead(p, place.ahead(found))
-	return terminal.PrintList(p, backupRows(found, place.of), columns)
-}
-
-func backupRows(found []transfer.Snapshot, of func(name string) string) iter.Seq2[storedBackup, error] {
-	return func(yield func(storedBackup, error) bool) {
-		for _, s := range found {
-			if !yield(storedBackup{of(s.Name), s.Store, animalstore.At(s.At), s.Size}, nil) {
-				return
-			}
-		}
-	}
+	return printEach(p, found, columns, func(s transfer.Snapshot) (storedBackup, error) {
+		return storedBackup{place.of(s.Name), s.Store, animalstore.At(s.At), s.Size}, nil
+	})
 }
 
 // parseBackupTo sets the bucket of the backups of serve.

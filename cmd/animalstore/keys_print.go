@@ -14,9 +14,7 @@ func keyColumns(now time.Time) []terminal.Column[animalstore.Key] {
 	return []terminal.Column[animalstore.Key]{
 		{Title: "ID", Text: func(k animalstore.Key) string { return decimal(k.ID) }},
 		{Title: "NAME", Text: func(k animalstore.Key) string { return k.Name }},
-		{Title: "STATE",
-			Text:   func(k animalstore.Key) string { return k.State(now) },
-			Colour: func(k animalstore.Key) terminal.Colour { return keyColour(&k, now) }},
+		stateColumn("STATE", func(k animalstore.Key) string { return k.State(now) }),
 		{Title: "PLAN", Text: func(k animalstore.Key) string { return string(k.Plan) }},
 		{Title: "PERMISSIONS", Text: func(k animalstore.Key) string { return k.Permissions.String() }},
 		{Title: "LAST USED", Time: func(k animalstore.Key) time.Time { return k.LastUsedAt.Time }, Relative: true},
@@ -55,7 +53,7 @@ func keyFields(k *animalstore.Key, limits *ratelimit.Status, now time.Time) []te
 	return []terminal.Field{
 		{Name: "ID", Value: decimal(k.ID)},
 		{Name: "Name", Value: k.Name},
-		{Name: "State", Value: k.State(now), Colour: keyColour(k, now)},
+		{Name: "State", Value: k.State(now), Colour: stateColour(k.State(now))},
 		{Name: "Plan", Value: string(k.Plan)},
 		perMinute,
 		perDay,
@@ -76,16 +74,6 @@ func networksText(k animalstore.Key) string {
 		return anywhere
 	}
 	return string(k.Networks)
-}
-
-func keyColour(k *animalstore.Key, now time.Time) terminal.Colour {
-	switch k.State(now) {
-	case "live":
-		return terminal.Green
-	case "banned", "suspended":
-		return terminal.Yellow
-	}
-	return terminal.Red
 }
 
 // keySentence describes a key, with a full stop.

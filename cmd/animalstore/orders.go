@@ -37,21 +37,11 @@ var orders = resource[animalstore.Order]{"order", "orders", orderColumns}
 var orderColumns = []terminal.Column[animalstore.Order]{
 	{Title: "ID", Text: func(o animalstore.Order) string { return decimal(o.ID) }},
 	{Title: "PET", Text: func(o animalstore.Order) string { return decimal(o.PetID) }},
-	{Title: "STATUS", Text: func(o animalstore.Order) string { return string(o.Status) }, Colour: orderColour},
+	stateColumn("STATUS", func(o animalstore.Order) string { return string(o.Status) }),
 	{Title: "PLACED (UTC)", Time: func(o animalstore.Order) time.Time { return o.CreatedAt.Time }},
 	{Title: "CHANGED (UTC)", Time: func(o animalstore.Order) time.Time { return o.UpdatedAt.Time }},
 	{Title: "REFERENCE", Text: func(o animalstore.Order) string { return string(o.Reference) }},
 	{Title: "NOTE", Text: func(o animalstore.Order) string { return string(o.Note) }},
-}
-
-func orderColour(o animalstore.Order) terminal.Colour {
-	switch {
-	case o.Status == animalstore.OrderDelivered:
-		return terminal.Green
-	case o.Status.Open():
-		return terminal.Yellow
-	}
-	return terminal.Faint
 }
 
 func ordersListCommand(conn *connection) *cobra.Command {

@@ -39,17 +39,7 @@ var petColumns = []terminal.Column[animalstore.Pet]{
 	{Title: "ID", Text: func(p animalstore.Pet) string { return decimal(p.ID) }},
 	{Title: "NAME", Text: func(p animalstore.Pet) string { return p.Name }},
 	{Title: "CATEGORY", Text: func(p animalstore.Pet) string { return decimal(p.CategoryID) }},
-	{Title: "STATUS", Text: func(p animalstore.Pet) string { return string(p.Status) }, Colour: petColour},
-}
-
-func petColour(p animalstore.Pet) terminal.Colour {
-	switch p.Status {
-	case animalstore.PetAvailable:
-		return terminal.Green
-	case animalstore.PetPending:
-		return terminal.Yellow
-	}
-	return terminal.Faint
+	stateColumn("STATUS", func(p animalstore.Pet) string { return string(p.Status) }),
 }
 
 // petFilter is the flags that select pets.

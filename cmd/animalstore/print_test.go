@@ -31,3 +31,25 @@ func TestPrintForwarded(t *testing.T) {
 		}
 	}
 }
+
+// TestStateColours: every state has its colour. Only those that are about a failure are red.
+func TestStateColours(t *testing.T) {
+	var states []string
+	for _, s := range animalstore.PetStatuses {
+		states = append(states, string(s))
+	}
+	for _, s := range animalstore.OrderStatuses {
+		states = append(states, string(s))
+	}
+	for _, s := range animalstore.DeliveryStates {
+		states = append(states, string(s))
+	}
+	for _, s := range settableStates {
+		states = append(states, string(s))
+	}
+	for _, s := range states {
+		if red := stateColour(s) == terminal.Red; red != (s == string(animalstore.DeliveryFailed)) {
+			t.Errorf("%s: got red: %t", s, red)
+		}
+	}
+}

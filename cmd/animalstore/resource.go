@@ -157,6 +157,25 @@ func chosenColumns[T any](cmd *cobra.Command, columns []terminal.Column[T]) ([]t
 	return chosen, nil
 }
 
+// stateColumn is a column for a state or status, in its colour.
+func stateColumn[T any](title string, state func(T) string) terminal.Column[T] {
+	colour := func(v T) terminal.Colour { return stateColour(state(v)) }
+	return terminal.Column[T]{Title: title, Text: state, Colour: colour}
+}
+
+// stateColour is the colour of a state or status of any resource.
+func stateColour(state string) terminal.Colour {
+	switch state {
+	case "available", "delivered", "active", "live":
+		return terminal.Green
+	case "pending", "placed", "approved", "paused", "banned", "suspended":
+		return terminal.Yellow
+	case "sold", "cancelled":
+		return terminal.Faint
+	}
+	return terminal.Red
+}
+
 // listFlags say how much of a list to print.
 type listFlags struct {
 	limit int

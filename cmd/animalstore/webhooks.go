@@ -42,22 +42,12 @@ var webhooks = resource[animalstore.Webhook]{"webhook", "webhooks", webhookColum
 var webhookColumns = []terminal.Column[animalstore.Webhook]{
 	{Title: "ID", Text: func(w animalstore.Webhook) string { return decimal(w.ID) }},
 	{Title: "URL", Text: func(w animalstore.Webhook) string { return w.URL }},
-	{Title: "STATE", Text: func(w animalstore.Webhook) string { return string(w.State) }, Colour: webhookColour},
+	stateColumn("STATE", func(w animalstore.Webhook) string { return string(w.State) }),
 	{Title: "TYPES", Text: func(w animalstore.Webhook) string { return strings.Join(w.Types.List(), ",") }},
 	{Title: "LAST DELIVERED", Time: func(w animalstore.Webhook) time.Time { return w.LastDeliveredAt.Time }, Relative: true},
 	{Title: "LAST FAILED", Time: func(w animalstore.Webhook) time.Time { return w.LastFailedAt.Time }, Relative: true},
 	{Title: "REASON", Text: func(w animalstore.Webhook) string { return cmp.Or(string(w.DisabledReason), "-") }},
 	{Title: "DESCRIPTION", Text: func(w animalstore.Webhook) string { return w.Description }},
-}
-
-func webhookColour(w animalstore.Webhook) terminal.Colour {
-	switch w.State {
-	case animalstore.WebhookActive:
-		return terminal.Green
-	case animalstore.WebhookPaused:
-		return terminal.Yellow
-	}
-	return terminal.Red
 }
 
 func webhooksListCommand(conn *connection) *cobra.Command {

@@ -26,21 +26,11 @@ var deliveryColumns = []terminal.Column[animalstore.Delivery]{
 	{Title: "ID", Text: func(d animalstore.Delivery) string { return decimal(d.ID) }},
 	{Title: "EVENT", Text: deliveredEvent},
 	{Title: "TYPE", Text: func(d animalstore.Delivery) string { return string(d.Type) }},
-	{Title: "STATE", Text: func(d animalstore.Delivery) string { return string(d.State) }, Colour: deliveryColour},
+	stateColumn("STATE", func(d animalstore.Delivery) string { return string(d.State) }),
 	{Title: "LAST RESULT", Text: lastResult},
 	{Title: "NEXT ATTEMPT", Time: func(d animalstore.Delivery) time.Time { return d.NextAttemptAt.Time }, Relative: true, Never: "-"},
 	{Title: "ATTEMPTS", Text: func(d animalstore.Delivery) string { return strconv.Itoa(len(d.Attempts)) }},
 	{Title: "CREATED (UTC)", Time: func(d animalstore.Delivery) time.Time { return d.CreatedAt.Time }},
-}
-
-func deliveryColour(d animalstore.Delivery) terminal.Colour {
-	switch d.State {
-	case animalstore.DeliveryDelivered:
-		return terminal.Green
-	case animalstore.DeliveryPending:
-		return terminal.Yellow
-	}
-	return terminal.Red
 }
 
 func deliveredEvent(d animalstore.Delivery) string {

@@ -37,19 +37,15 @@ func (d *DB) CreateFirstKey(ctx context.Context, k animalstore.NewKey, hash db.K
 		if err := firstKeyLock.take(ctx, tx); err != nil {
 			return err
 		}
-		if exists, err := hasKeys(ctx, tx); exists || err != nil {
+		exists, err := selectOne(ctx, tx, "select keys", db.ScanValue[bool], "SELECT EXISTS (SELECT FROM keys)")
+		if exists || err != nil {
 			return err
 		}
 		created = true
-		_, err := insertKey(ctx, tx, k, hash, at)
+		_, err = insertKey(ctx, tx, k, hash, at)
 		return err
 	})
 	return created && err == nil, err
-}
-
-func hasKeys(ctx context.Context, tx pgx.Tx) (exists bool, err error) {
-	err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM keys)").Scan(&exists)
-	return exists, failed("select keys", err)
 }
 
 func insertKey(ctx context.Context, tx pgx.Tx, k animalstore.NewKey, hash db.KeyHash, at animalstore.Time) (animalstore.Key, error) {

@@ -19,18 +19,8 @@ const (
 	webhooksLock                                       // one at a time creates a webhook, so that there aren't too many
 )
 
-// lockNames doesn't compile if two numbers are equal.
-var lockNames = map[advisoryLock]string{
-	migrateLock:  "migrations",
-	publishLock:  "the publisher",
-	dispatchLock: "the dispatcher",
-	failuresLock: "failures",
-	firstKeyLock: "the first key",
-	webhooksLock: "webhooks",
-}
-
 // take waits for the lock, which ends with the transaction.
 func (l advisoryLock) take(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(l))
-	return failed("lock "+lockNames[l], err)
+	return failed("take advisory lock", err)
 }

@@ -84,8 +84,8 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 	return order, err
 }
 
-// Orders are read from indexes that are sorted by status and id, each status only up to the
-// limit. The indexes have no empty references. Like the lists of pets, each compares and
+// Filtered orders are read from indexes that are sorted by status and id, each status only
+// up to the limit. The indexes have no empty references. Like the lists of pets, each compares and
 // orders by the columns of its index.
 var (
 	newestOrders = db.OrderLists{

@@ -94,8 +94,8 @@ func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
 	return found != 0, err
 }
 
-// Orders are read from indexes that are sorted by status and id, each status only up to the
-// limit. The indexes have no empty references.
+// Filtered orders are read from indexes that are sorted by status and id, each status only
+// up to the limit. The indexes have no empty references.
 var (
 	newestOrders = db.OrderLists{
 		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id < ?1 ORDER BY id DESC LIMIT +?2",

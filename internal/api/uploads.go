@@ -105,7 +105,7 @@ func (u *uploads) waitForDecoder(r *request) (done func(), err error) {
 	return func() { u.decoder.Release(key) }, nil
 }
 
-// process makes the picture to keep, when it is its turn.
+// process waits for the decoder, then renders the stored image.
 func (u *uploads) process(r *request, header *photo.Header) (*photo.Picture, error) {
 	done, err := u.waitForDecoder(r)
 	if err != nil {

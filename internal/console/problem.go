@@ -183,7 +183,7 @@ func limitedBy(err *client.RateLimitError) problem {
 	switch codeOf(err) {
 	case animalstore.KeyBanned:
 		p.Heading = "This key is banned"
-		p.Message = "It kept sending requests after it was told to wait. Wait until the ban ends, or ask an operator to lift it."
+		p.Message = "This key ignored its rate limit. Wait until the ban ends, or ask an operator to lift it."
 	case animalstore.DailyQuotaExceeded:
 		p.Message = "The limit of requests per day (UTC) is reached. Pages of the console count too."
 	}

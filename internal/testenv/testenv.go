@@ -28,7 +28,7 @@ func Eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for begun := time.Now(); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Since(begun) > Deadline {
-			t.Fatalf("waited %s in vain: %s", Deadline, what)
+			t.Fatalf("timed out after %s waiting until %s", Deadline, what)
 		}
 	}
 }

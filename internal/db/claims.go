@@ -71,7 +71,8 @@ func ScanClaimed(lease animalstore.Time) func(Row) (ClaimedDelivery, error) {
 		due := ClaimedDelivery{Lease: lease, Secrets: make([]string, 1)}
 		var eventType, at int64
 		var old string
-		err := row.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, (*[]byte)(&due.Data), &due.Tries, &due.Retries, &due.URL, &due.Secrets[0], &old)
+		err := row.Scan(&due.ID, &due.WebhookID, &due.EventID, &eventType, &at, (*[]byte)(&due.Data),
+			&due.Tries, &due.Retries, &due.URL, &due.Secrets[0], &old)
 		due.Type, due.Time = DeliveryType(eventType), animalstore.AtMilli(at)
 		if old != "" {
 			due.Secrets = append(due.Secrets, old)

@@ -184,7 +184,8 @@ func ScanEvent(row Row, more ...any) (animalstore.Event, error) {
 	var e animalstore.Event
 	var eventType, subjectID, at int64
 	by := new(Origin) // one piece of memory for both
-	err := row.Scan(append([]any{&e.ID, &eventType, &subjectID, &at, &by.KeyID, &by.RequestID, (*[]byte)(&e.Data)}, more...)...)
+	columns := []any{&e.ID, &eventType, &subjectID, &at, &by.KeyID, &by.RequestID, (*[]byte)(&e.Data)}
+	err := row.Scan(append(columns, more...)...)
 	e.Time, e.Type = animalstore.AtMilli(at), FromStored(animalstore.EventTypes, eventType)
 	e.Subject = animalstore.EventSubject(e.Type.Resource(), subjectID)
 	if e.Actor = by.actor(); e.Actor == animalstore.ActorKey {

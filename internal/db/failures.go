@@ -73,7 +73,8 @@ const FailureColumns = "id, time, request_id, key_id, method, route, path, statu
 func ScanFailure(row Row) (f animalstore.Failure, err error) {
 	var at int64
 	var route, path string
-	err = row.Scan(&f.ID, &at, &f.RequestID, &f.KeyID, &f.Method, &route, &path, &f.Status, (*string)(&f.Code), &f.Message, &f.DurationMs)
+	err = row.Scan(&f.ID, &at, &f.RequestID, &f.KeyID, &f.Method, &route, &path,
+		&f.Status, (*string)(&f.Code), &f.Message, &f.DurationMs)
 	f.Time = animalstore.AtMilli(at)
 	if route != "" {
 		f.Route, f.Path = &route, &path

@@ -79,11 +79,13 @@ const KeyColumns = "keys.id, name, plan, per_minute, per_day, permissions, envir
 func ScanKey(row Row) (animalstore.Key, error) {
 	var k animalstore.Key
 	var permissions, created, expires, used, revoked, unbanned, suspended, bannedUntil, secretExpires int64
-	err := row.Scan(&k.ID, &k.Name, (*string)(&k.Plan), &k.Limits.PerMinute, &k.Limits.PerDay, &permissions, (*string)(&k.Environment),
-		&created, &expires, &used, &revoked, &unbanned, &suspended, (*string)(&k.Networks), &bannedUntil, &k.Ban.Level, &secretExpires)
+	err := row.Scan(&k.ID, &k.Name, (*string)(&k.Plan), &k.Limits.PerMinute, &k.Limits.PerDay, &permissions,
+		(*string)(&k.Environment), &created, &expires, &used, &revoked, &unbanned, &suspended,
+		(*string)(&k.Networks), &bannedUntil, &k.Ban.Level, &secretExpires)
 	k.Permissions = animalstore.Permissions(permissions)
-	k.CreatedAt, k.ExpiresAt, k.LastUsedAt = animalstore.AtMilli(created), animalstore.AtMilli(expires), animalstore.AtMilli(used)
-	k.RevokedAt, k.UnbannedAt, k.SuspendedAt = animalstore.AtMilli(revoked), animalstore.AtMilli(unbanned), animalstore.AtMilli(suspended)
+	k.CreatedAt, k.ExpiresAt = animalstore.AtMilli(created), animalstore.AtMilli(expires)
+	k.LastUsedAt, k.RevokedAt = animalstore.AtMilli(used), animalstore.AtMilli(revoked)
+	k.UnbannedAt, k.SuspendedAt = animalstore.AtMilli(unbanned), animalstore.AtMilli(suspended)
 	k.Ban.Until, k.SecretExpiresAt = animalstore.AtMilli(bannedUntil), animalstore.AtMilli(secretExpires)
 	return k, err
 }

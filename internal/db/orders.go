@@ -41,7 +41,9 @@ func OrderStatement(newest, oldest *OrderLists, q animalstore.OrderQuery, page P
 	}
 	statuses := StoredIndexes(animalstore.OrderStatuses)
 	if len(q.Statuses) > 0 {
-		statuses = slices.DeleteFunc(statuses, func(i int64) bool { return !slices.Contains(q.Statuses, animalstore.OrderStatuses[i]) })
+		statuses = slices.DeleteFunc(statuses, func(i int64) bool {
+			return !slices.Contains(q.Statuses, animalstore.OrderStatuses[i])
+		})
 	}
 	args = []any{start, page.Limit, statuses}
 	switch {
@@ -78,7 +80,8 @@ const OrderColumns = "id, pet_id, status, reference, note, created_at, updated_a
 func ScanOrder(row Row) (animalstore.Order, error) {
 	var order animalstore.Order
 	var status, created, updated int64
-	err := row.Scan(&order.ID, &order.PetID, &status, (*string)(&order.Reference), (*string)(&order.Note), &created, &updated)
+	err := row.Scan(&order.ID, &order.PetID, &status, (*string)(&order.Reference), (*string)(&order.Note),
+		&created, &updated)
 	order.Status = FromStored(animalstore.OrderStatuses, status)
 	order.CreatedAt, order.UpdatedAt = animalstore.AtMilli(created), animalstore.AtMilli(updated)
 	if err == nil && (order.ID <= 0 || order.Status == "") {

@@ -147,9 +147,11 @@ const WebhookColumns = "id, url, types, description, state, disabled_reason, cre
 func ScanWebhook(row Row) (animalstore.Webhook, error) {
 	var w animalstore.Webhook
 	var state, created, delivered, failed int64
-	err := row.Scan(&w.ID, &w.URL, (*string)(&w.Types), &w.Description, &state, (*string)(&w.DisabledReason), &created, &delivered, &failed)
+	err := row.Scan(&w.ID, &w.URL, (*string)(&w.Types), &w.Description, &state, (*string)(&w.DisabledReason),
+		&created, &delivered, &failed)
 	w.State = FromStored(animalstore.WebhookStates, state)
-	w.CreatedAt, w.LastDeliveredAt, w.LastFailedAt = animalstore.AtMilli(created), animalstore.AtMilli(delivered), animalstore.AtMilli(failed)
+	w.CreatedAt = animalstore.AtMilli(created)
+	w.LastDeliveredAt, w.LastFailedAt = animalstore.AtMilli(delivered), animalstore.AtMilli(failed)
 	return w, err
 }
 
@@ -172,7 +174,8 @@ func scanDelivery(row Row, more ...any) (animalstore.Delivery, error) {
 	var d animalstore.Delivery
 	var eventID, eventType, state, due, created int64
 	var attempts string
-	if err := row.Scan(append([]any{&d.ID, &eventID, &eventType, &state, &due, &created, &attempts}, more...)...); err != nil {
+	columns := []any{&d.ID, &eventID, &eventType, &state, &due, &created, &attempts}
+	if err := row.Scan(append(columns, more...)...); err != nil {
 		return d, err
 	}
 	d.Type, d.CreatedAt = DeliveryType(eventType), animalstore.AtMilli(created)

@@ -14,7 +14,8 @@ import (
 const selectDelivery = "SELECT " + db.DeliveryColumns + " FROM deliveries WHERE id = $1 AND webhook_id = $2"
 
 // $1 is the upper bound of ids, $2 the limit, $3 the webhook and $4 the states.
-const listDeliveries = "SELECT delivery.* FROM unnest($4::smallint[]) AS one (state) CROSS JOIN LATERAL (SELECT " + db.DeliveryColumns + ` FROM deliveries
+const listDeliveries = "SELECT delivery.* FROM unnest($4::smallint[]) AS one (state) " +
+	"CROSS JOIN LATERAL (SELECT " + db.DeliveryColumns + ` FROM deliveries
 		WHERE (webhook_id, state, id) < ($3, one.state, $1) AND (webhook_id, state) >= ($3, one.state)
 		ORDER BY webhook_id DESC, state DESC, id DESC LIMIT $2) AS delivery
 	ORDER BY id DESC LIMIT $2`

@@ -66,11 +66,13 @@ func dropFailures(ctx context.Context, tx pgx.Tx, query string, args ...any) (dr
 	return int(tag.RowsAffected()), failed("count failures", err)
 }
 
-// The zeros keep the planner from reading along the time. A list orders by both columns of its index, like those of pets. A key has few failures, so
-// its index is enough for every other filter too.
+// A list orders by both columns of its index, like those of pets, and the zeros keep the
+// planner from reading along the time. A key has few failures, so its index is enough for
+// every other filter too.
 var listFailures = db.FailureLists{
 	All: "SELECT " + db.FailureColumns + ` FROM failures
-		WHERE id < $1 AND id > coalesce((SELECT id FROM failures WHERE time < $4 ORDER BY time DESC LIMIT 1), 0) AND time >= $3
+		WHERE id < $1 AND time >= $3
+		AND id > coalesce((SELECT id FROM failures WHERE time < $4 ORDER BY time DESC LIMIT 1), 0)
 		ORDER BY id DESC LIMIT $2`,
 	ByKey: "SELECT " + db.FailureColumns + ` FROM failures WHERE (key_id, id) < ($5, $1) AND time + 0 >= $3
 		AND (key_id, id) > ($5, coalesce((SELECT id FROM failures WHERE time < $4 ORDER BY time DESC LIMIT 1), 0))

@@ -90,31 +90,39 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 var (
 	newestOrders = db.OrderLists{
 		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id < $1 ORDER BY id DESC LIMIT $2",
-		ByStatus: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+		ByStatus: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
+			"CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
 			WHERE (status, id) < (one, $1) AND status >= one
 			ORDER BY status DESC, id DESC LIMIT $2) AS o ORDER BY id DESC LIMIT $2`,
-		OfPet: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+		OfPet: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
+			"CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
 			WHERE (pet_id, status, id) < ($4, one, $1) AND (pet_id, status) >= ($4, one)
 			ORDER BY pet_id DESC, status DESC, id DESC LIMIT $2) AS o ORDER BY id DESC LIMIT $2`,
-		ByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+		ByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
+			"CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
 			WHERE reference <> '' AND (reference, status, id) < ($4, one, $1) AND (reference, status) >= ($4, one)
 			ORDER BY reference DESC, status DESC, id DESC LIMIT $2) AS o ORDER BY id DESC LIMIT $2`,
-		OfPetByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+		OfPetByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
+			"CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
 			WHERE pet_id = $4 AND reference <> '' AND (reference, status, id) < ($5, one, $1) AND (reference, status) >= ($5, one)
 			ORDER BY reference DESC, status DESC, id DESC LIMIT $2) AS o ORDER BY id DESC LIMIT $2`,
 	}
 	oldestOrders = db.OrderLists{
 		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id > $1 ORDER BY id LIMIT $2",
-		ByStatus: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+		ByStatus: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
+			"CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
 			WHERE (status, id) > (one, $1) AND status <= one
 			ORDER BY status, id LIMIT $2) AS o ORDER BY id LIMIT $2`,
-		OfPet: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+		OfPet: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
+			"CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
 			WHERE (pet_id, status, id) > ($4, one, $1) AND (pet_id, status) <= ($4, one)
 			ORDER BY pet_id, status, id LIMIT $2) AS o ORDER BY id LIMIT $2`,
-		ByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+		ByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
+			"CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
 			WHERE reference <> '' AND (reference, status, id) > ($4, one, $1) AND (reference, status) <= ($4, one)
 			ORDER BY reference, status, id LIMIT $2) AS o ORDER BY id LIMIT $2`,
-		OfPetByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
+		OfPetByReference: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
+			"CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
 			WHERE pet_id = $4 AND reference <> '' AND (reference, status, id) > ($5, one, $1) AND (reference, status) <= ($5, one)
 			ORDER BY reference, status, id LIMIT $2) AS o ORDER BY id LIMIT $2`,
 	}

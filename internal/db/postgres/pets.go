@@ -245,7 +245,8 @@ var listPets = db.PetLists{
 	ByBoth: "SELECT " + db.PetColumns + ` FROM pets
 		WHERE (category_id, status, id) < ($3, $4, $1) AND (category_id, status) >= ($3, $4)
 		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2`,
-	ByCategory: "SELECT pet.* FROM (VALUES (0), (1), (2)) AS one (status) CROSS JOIN LATERAL (SELECT " + db.PetColumns + ` FROM pets
+	ByCategory: "SELECT pet.* FROM (VALUES (0), (1), (2)) AS one (status) " +
+		"CROSS JOIN LATERAL (SELECT " + db.PetColumns + ` FROM pets
 		WHERE (category_id, status, id) < ($3, one.status, $1) AND (category_id, status) >= ($3, one.status)
 		ORDER BY category_id DESC, status DESC, id DESC LIMIT $2) AS pet ORDER BY id DESC LIMIT $2`,
 	// The zeros keep the planner from using the indexes of the filters, because more rows

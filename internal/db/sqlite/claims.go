@@ -101,7 +101,8 @@ func (cs *claims) claim(c *sqlite.Conn, w webhookState, now, lease animalstore.T
 		of[id] = lease.Milli()
 		claimed = append(claimed, due)
 		return nil
-	}, `SELECT deliveries.id, webhook_id, event_id, type, event_time, data, tries, retries, url, secret, CASE WHEN old_secret_until > ?2 THEN old_secret ELSE '' END
+	}, `SELECT deliveries.id, webhook_id, event_id, type, event_time, data, tries, retries, url, secret,
+			CASE WHEN old_secret_until > ?2 THEN old_secret ELSE '' END
 		FROM deliveries JOIN webhooks ON webhooks.id = webhook_id WHERE `+w.pending()+` AND due_at <= ?2 ORDER BY due_at LIMIT +?3`,
 		w.id, now.Milli(), n+len(of))
 	return claimed, err

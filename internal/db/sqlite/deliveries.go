@@ -12,7 +12,8 @@ import (
 
 // ?1 is the upper bound of ids, ?2 the limit, ?3 the webhook and ?4 the states. Each state is
 // read from its part of an index, only up to the limit.
-const listDeliveries = "SELECT " + db.DeliveryColumns + ` FROM (SELECT value AS one FROM json_each(?4)) JOIN deliveries ON id IN (
+const listDeliveries = "SELECT " + db.DeliveryColumns + `
+	FROM (SELECT value AS one FROM json_each(?4)) JOIN deliveries ON id IN (
 	SELECT id FROM deliveries WHERE webhook_id = ?3 AND state = one AND id < ?1 ORDER BY id DESC LIMIT +?2)
 	ORDER BY id DESC LIMIT +?2`
 

@@ -28,13 +28,17 @@ func insertPetEvent(c *sqlite.Conn, by db.Origin, t animalstore.EventType, subje
 // Parameters: the id that the list begins after or before, the limit and, if only the events
 // of one pet or other subject are wanted, its id.
 const (
-	listEvents          = "SELECT " + db.EventColumns + " FROM events WHERE id > ?1 ORDER BY id LIMIT +?2"
-	listEventsOfPet     = "SELECT " + db.EventColumns + " FROM events WHERE pet_id = ?3 AND pet_id <> 0 AND id > ?1 ORDER BY id LIMIT +?2"
-	listEventsOfSubject = "SELECT " + db.EventColumns + " FROM events WHERE subject_id = ?3 AND type > 2 AND id > ?1 ORDER BY id LIMIT +?2"
+	listEvents      = "SELECT " + db.EventColumns + " FROM events WHERE id > ?1 ORDER BY id LIMIT +?2"
+	listEventsOfPet = "SELECT " + db.EventColumns + ` FROM events
+		WHERE pet_id = ?3 AND pet_id <> 0 AND id > ?1 ORDER BY id LIMIT +?2`
+	listEventsOfSubject = "SELECT " + db.EventColumns + ` FROM events
+		WHERE subject_id = ?3 AND type > 2 AND id > ?1 ORDER BY id LIMIT +?2`
 
-	listEventsBefore          = "SELECT " + db.EventColumns + " FROM events WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
-	listEventsOfPetBefore     = "SELECT " + db.EventColumns + " FROM events WHERE pet_id = ?3 AND pet_id <> 0 AND id < ?1 ORDER BY id DESC LIMIT +?2"
-	listEventsOfSubjectBefore = "SELECT " + db.EventColumns + " FROM events WHERE subject_id = ?3 AND type > 2 AND id < ?1 ORDER BY id DESC LIMIT +?2"
+	listEventsBefore      = "SELECT " + db.EventColumns + " FROM events WHERE id < ?1 ORDER BY id DESC LIMIT +?2"
+	listEventsOfPetBefore = "SELECT " + db.EventColumns + ` FROM events
+		WHERE pet_id = ?3 AND pet_id <> 0 AND id < ?1 ORDER BY id DESC LIMIT +?2`
+	listEventsOfSubjectBefore = "SELECT " + db.EventColumns + ` FROM events
+		WHERE subject_id = ?3 AND type > 2 AND id < ?1 ORDER BY id DESC LIMIT +?2`
 )
 
 // eventListQuery returns the statement for q and its arguments.

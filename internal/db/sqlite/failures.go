@@ -57,16 +57,20 @@ func dropFailures(c *sqlite.Conn, query string, args ...any) (dropped int, err e
 // A key has few failures, so its index is enough for every other filter too.
 var listFailures = db.FailureLists{
 	All: "SELECT " + db.FailureColumns + ` FROM failures NOT INDEXED
-		WHERE id < ?1 AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0) AND time >= ?3
+		WHERE id < ?1 AND time >= ?3
+		AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0)
 		ORDER BY id DESC LIMIT +?2`,
 	ByKey: "SELECT " + db.FailureColumns + ` FROM failures INDEXED BY failures_by_key
-		WHERE id < ?1 AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0) AND time >= ?3
+		WHERE id < ?1 AND time >= ?3
+		AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0)
 		AND key_id = ?5 AND (?6 = '' OR request_id = ?6) AND (?7 = '' OR code = ?7) ORDER BY id DESC LIMIT +?2`,
 	ByRequest: "SELECT " + db.FailureColumns + ` FROM failures INDEXED BY failures_by_request
-		WHERE id < ?1 AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0) AND time >= ?3
+		WHERE id < ?1 AND time >= ?3
+		AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0)
 		AND request_id = ?5 AND (?6 = '' OR code = ?6) ORDER BY id DESC LIMIT +?2`,
 	ByCode: "SELECT " + db.FailureColumns + ` FROM failures INDEXED BY failures_by_code
-		WHERE id < ?1 AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0) AND time >= ?3
+		WHERE id < ?1 AND time >= ?3
+		AND id > coalesce((SELECT id FROM failures WHERE time < ?4 ORDER BY time DESC LIMIT 1), 0)
 		AND code = ?5 ORDER BY id DESC LIMIT +?2`,
 }
 

@@ -106,10 +106,12 @@ var (
 			SELECT id FROM orders WHERE pet_id = ?4 AND status = one AND id < ?1 ORDER BY id DESC LIMIT +?2)
 			ORDER BY id DESC LIMIT +?2`,
 		ByReference: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
-			SELECT id FROM orders WHERE reference = ?4 AND reference <> '' AND status = one AND id < ?1 ORDER BY id DESC LIMIT +?2)
+			SELECT id FROM orders WHERE reference = ?4 AND reference <> '' AND status = one AND id < ?1
+				ORDER BY id DESC LIMIT +?2)
 			ORDER BY id DESC LIMIT +?2`,
 		OfPetByReference: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
-			SELECT id FROM orders WHERE pet_id = ?4 AND reference = ?5 AND reference <> '' AND status = one AND id < ?1 ORDER BY id DESC LIMIT +?2)
+			SELECT id FROM orders WHERE pet_id = ?4 AND reference = ?5 AND reference <> '' AND status = one AND id < ?1
+				ORDER BY id DESC LIMIT +?2)
 			ORDER BY id DESC LIMIT +?2`,
 	}
 	oldestOrders = db.OrderLists{
@@ -121,10 +123,12 @@ var (
 			SELECT id FROM orders WHERE pet_id = ?4 AND status = one AND id > ?1 ORDER BY id LIMIT +?2)
 			ORDER BY id LIMIT +?2`,
 		ByReference: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
-			SELECT id FROM orders WHERE reference = ?4 AND reference <> '' AND status = one AND id > ?1 ORDER BY id LIMIT +?2)
+			SELECT id FROM orders WHERE reference = ?4 AND reference <> '' AND status = one AND id > ?1
+				ORDER BY id LIMIT +?2)
 			ORDER BY id LIMIT +?2`,
 		OfPetByReference: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
-			SELECT id FROM orders WHERE pet_id = ?4 AND reference = ?5 AND reference <> '' AND status = one AND id > ?1 ORDER BY id LIMIT +?2)
+			SELECT id FROM orders WHERE pet_id = ?4 AND reference = ?5 AND reference <> '' AND status = one AND id > ?1
+				ORDER BY id LIMIT +?2)
 			ORDER BY id LIMIT +?2`,
 	}
 )

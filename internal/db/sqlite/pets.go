@@ -136,10 +136,15 @@ func (d *DB) DeletePet(ctx context.Context, id int64, check func(*animalstore.Pe
 var listPets = db.PetLists{
 	All:      "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 ORDER BY id DESC LIMIT +?2",
 	ByStatus: "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 AND status = ?3 ORDER BY id DESC LIMIT +?2",
-	ByBoth:   "SELECT " + db.PetColumns + " FROM pets WHERE id < ?1 AND category_id = ?3 AND status = ?4 ORDER BY id DESC LIMIT +?2",
-	ByCategory: `SELECT * FROM (SELECT ` + db.PetColumns + ` FROM pets WHERE id < ?1 AND category_id = ?3 AND status = 0 ORDER BY id DESC LIMIT +?2) UNION ALL
-		SELECT * FROM (SELECT ` + db.PetColumns + ` FROM pets WHERE id < ?1 AND category_id = ?3 AND status = 1 ORDER BY id DESC LIMIT +?2) UNION ALL
-		SELECT * FROM (SELECT ` + db.PetColumns + ` FROM pets WHERE id < ?1 AND category_id = ?3 AND status = 2 ORDER BY id DESC LIMIT +?2)
+	ByBoth: "SELECT " + db.PetColumns + ` FROM pets
+		WHERE id < ?1 AND category_id = ?3 AND status = ?4 ORDER BY id DESC LIMIT +?2`,
+	ByCategory: `
+		SELECT * FROM (SELECT ` + db.PetColumns + ` FROM pets
+			WHERE id < ?1 AND category_id = ?3 AND status = 0 ORDER BY id DESC LIMIT +?2) UNION ALL
+		SELECT * FROM (SELECT ` + db.PetColumns + ` FROM pets
+			WHERE id < ?1 AND category_id = ?3 AND status = 1 ORDER BY id DESC LIMIT +?2) UNION ALL
+		SELECT * FROM (SELECT ` + db.PetColumns + ` FROM pets
+			WHERE id < ?1 AND category_id = ?3 AND status = 2 ORDER BY id DESC LIMIT +?2)
 		ORDER BY id DESC LIMIT +?2`,
 	ByID: "SELECT " + db.PetColumns + ` FROM pets WHERE id < ?1 AND id IN (SELECT value FROM json_each(?3))
 		AND (?4 IS NULL OR status = ?4) AND (?5 IS NULL OR category_id = ?5) ORDER BY id DESC LIMIT +?2`,

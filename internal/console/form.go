@@ -156,7 +156,10 @@ func matching[Q, T any](list func(context.Context, Q, ...client.CallOption) iter
 // none, although others follow: the API limits how many it looks at.
 func readPage[T any](v *visit, list lister[T], size int) (p page[T], err error) {
 	query := v.r.URL.Query()
-	p = page[T]{From: query.Get("cursor"), Trail: query.Get("trail"), at: url.URL{Path: v.here(), RawQuery: v.r.URL.RawQuery}}
+	p = page[T]{
+		From: query.Get("cursor"), Trail: query.Get("trail"),
+		at: url.URL{Path: v.here(), RawQuery: v.r.URL.RawQuery},
+	}
 	p.Rows, p.Next, err = readRows(v, list, client.FromCursor(p.From), client.PageSize(size))
 	return p, err
 }
@@ -182,7 +185,7 @@ func (v *visit) pathID(name string) (int64, error) {
 	}
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, problem{Status: http.StatusNotFound, Heading: titles[http.StatusNotFound], Message: "This isn’t a valid id."}
+		return 0, notFound("This isn’t a valid id.")
 	}
 	return id, nil
 }

@@ -202,7 +202,10 @@ func (v *visit) readKey() (p keyPage, err error) {
 	if err != nil {
 		return p, err
 	}
-	p = keyPage{This: key, State: key.State(v.c.Now()), Own: key.ID == v.key.ID, Form: formOf(key, etag), Rotate: newRotateForm()}
+	p = keyPage{
+		This: key, State: key.State(v.c.Now()), Own: key.ID == v.key.ID,
+		Form: formOf(key, etag), Rotate: newRotateForm(),
+	}
 	if p.history, err = v.readHistory("key", key.ID); err != nil {
 		return p, err
 	}

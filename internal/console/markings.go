@@ -55,7 +55,8 @@ func (v *visit) changeMarkedPet(p *markedPage, m marked) error {
 		return err
 	}
 	pet, readErr := v.api.FindPet(v.r.Context(), m.ID)
-	if readErr == nil && (string(pet.Status) == p.Change || patch.CategoryID != nil && *patch.CategoryID == pet.CategoryID) {
+	sameCategory := patch.CategoryID != nil && *patch.CategoryID == pet.CategoryID
+	if readErr == nil && (string(pet.Status) == p.Change || sameCategory) {
 		return nil // sent twice, or someone made the same change
 	}
 	return cmp.Or(readErr, err)

@@ -161,7 +161,8 @@ type newPetPage struct {
 
 // newPet serves GET /console/pets/new.
 func (v *visit) newPet() error {
-	form := petForm{Category: v.r.URL.Query().Get("category"), Status: string(animalstore.PetAvailable), formState: formState{Once: newOnce()}}
+	form := petForm{Category: v.r.URL.Query().Get("category"), Status: string(animalstore.PetAvailable)}
+	form.Once = newOnce()
 	return v.showNewPet(form)
 }
 
@@ -234,5 +235,8 @@ func (v *visit) addPet() (id int64, err error) {
 }
 
 func (v *visit) sentPet() petForm {
-	return petForm{Name: v.field("name"), Category: v.field("category"), Status: v.field("status"), formState: v.sentState()}
+	return petForm{
+		Name: v.field("name"), Category: v.field("category"), Status: v.field("status"),
+		formState: v.sentState(),
+	}
 }

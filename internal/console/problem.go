@@ -36,6 +36,10 @@ type sentField struct{ Name, Value string }
 // Error implements the interface error: a page that returns a problem shows it.
 func (p problem) Error() string { return p.Message }
 
+func notFound(message string) problem {
+	return problem{Status: http.StatusNotFound, Heading: titles[http.StatusNotFound], Message: message}
+}
+
 type problemPage struct {
 	frame
 	problem

@@ -182,7 +182,7 @@ func (v *visit) notFound() error {
 	if err := v.chargeAddress(); err != nil {
 		return err
 	}
-	return problem{Status: http.StatusNotFound, Heading: titles[http.StatusNotFound], Message: "The console has no page at this address."}
+	return notFound("The console has no page at this address.")
 }
 
 // doneCookie names what was done for the next page to say, once.

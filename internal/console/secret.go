@@ -46,7 +46,9 @@ func (v *visit) showSecret(kind string, wrong error, change func() (newSecret, e
 }
 
 // rotate replaces the secret of the key or webhook in the path by calling change.
-func (v *visit) rotate(kind string, change func(grace time.Duration) (secret string, err error), again func(rotateForm) error) error {
+func (v *visit) rotate(
+	kind string, change func(grace time.Duration) (secret string, err error), again func(rotateForm) error,
+) error {
 	hours, err := v.integer("graceHours", "the number of hours")
 	if err == nil && (hours < 0 || hours > 90*24) {
 		err = badField("graceHours", "the old secret can keep working for 0 to 2160 hours")

@@ -74,7 +74,10 @@ var doneTexts = map[string]string{
 
 func (v *visit) frame(title string) frame {
 	c := v.c
-	f := frame{Title: title + " · Animal Store", Assets: pages.AssetsPrefix(), Files: c.assets.Prefix, Environment: c.Environment, Version: c.Version}
+	f := frame{
+		Title: title + " · Animal Store", Assets: pages.AssetsPrefix(), Files: c.assets.Prefix,
+		Environment: c.Environment, Version: c.Version,
+	}
 	if c.Environment != animalstore.Production {
 		f.Title += " (" + string(c.Environment) + ")"
 	}

@@ -147,8 +147,13 @@ func (v *visit) readWebhook() (p webhookPage, err error) {
 	if err != nil {
 		return p, err
 	}
-	form := webhookForm{URL: webhook.URL, Types: webhook.Types.List(), Description: webhook.Description, formState: formState{ETag: etag}}
-	p = webhookPage{This: webhook, Form: form, Rotate: newRotateForm(), Once: newOnce(), State: animalstore.DeliveryState(v.r.URL.Query().Get("state"))}
+	p = webhookPage{
+		This:   webhook,
+		Form:   webhookForm{URL: webhook.URL, Types: webhook.Types.List(), Description: webhook.Description},
+		Rotate: newRotateForm(), Once: newOnce(),
+		State: animalstore.DeliveryState(v.r.URL.Query().Get("state")),
+	}
+	p.Form.ETag = etag
 	deliveries := func(ctx context.Context, options ...client.CallOption) iter.Seq2[animalstore.Delivery, error] {
 		return v.api.ListDeliveries(ctx, webhook.ID, animalstore.DeliveryQuery{State: p.State}, options...)
 	}
@@ -168,7 +173,8 @@ func (v *visit) renderWebhook(p webhookPage) error {
 // changeWebhook serves POST /console/webhooks/{id}. A form with a state changes only that.
 func (v *visit) changeWebhook() error {
 	if state := animalstore.WebhookState(v.field("state")); state != "" {
-		_, err := v.api.UpdateWebhook(v.r.Context(), v.id, animalstore.WebhookPatch{State: &state}, client.IfMatch("*")) // even if something else was changed
+		patch := animalstore.WebhookPatch{State: &state}
+		_, err := v.api.UpdateWebhook(v.r.Context(), v.id, patch, client.IfMatch("*")) // even if something else was changed
 		if err != nil {
 			return err
 		}
@@ -187,7 +193,8 @@ func (v *visit) changeWebhook() error {
 		}
 		theirs := p.This
 		if !form.refuse(wrong, p.Form.ETag, conflict{"URL", form.URL, theirs.URL},
-			conflict{"Types", string(types), string(theirs.Types)}, conflict{"Description", form.Description, theirs.Description}) {
+			conflict{"Types", string(types), string(theirs.Types)},
+			conflict{"Description", form.Description, theirs.Description}) {
 			return v.goTo(webhookPath(v.id), "unchanged")
 		}
 		p.Form = form
@@ -198,7 +205,8 @@ func (v *visit) changeWebhook() error {
 // pingWebhook serves POST /console/webhooks/{id}/ping.
 func (v *visit) pingWebhook() error {
 	return v.deliver(func() (done string, err error) {
-		_, err = v.api.PingWebhookAs(v.r.Context(), v.id, cmp.Or(animalstore.EventType(v.field("type")), animalstore.WebhookPing))
+		event := cmp.Or(animalstore.EventType(v.field("type")), animalstore.WebhookPing)
+		_, err = v.api.PingWebhookAs(v.r.Context(), v.id, event)
 		return "pinged", err
 	})
 }

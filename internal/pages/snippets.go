@@ -60,7 +60,8 @@ func (o operationView) snippets() []snippet {
 		js = "import { writeFile } from \"node:fs/promises\";\n\n" + strings.Replace(jsSnippet(o, ""),
 			"console.log(response.status);", "await writeFile(\"photo.jpg\", await response.bytes());", 1)
 	case o.Body != nil && o.Body.File != "":
-		curl = curlSnippet(o.Method, o.Address, "") + fmt.Sprintf(" \\\n  -H \"Content-Type: %s\" \\\n  -T photo.jpg", o.Body.File)
+		curl = curlSnippet(o.Method, o.Address, "") +
+			fmt.Sprintf(" \\\n  -H \"Content-Type: %s\" \\\n  -T photo.jpg", o.Body.File)
 		js = "import { readFile } from \"node:fs/promises\";\n\n" + strings.Replace(jsSnippet(o, ""),
 			"  },\n", fmt.Sprintf("    \"Content-Type\": %q,\n  },\n  body: await readFile(\"photo.jpg\"),\n", o.Body.File), 1)
 	default:

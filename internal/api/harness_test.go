@@ -112,7 +112,8 @@ func start(t testing.TB, change ...func(*setup)) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.handler, s.addr, s.url = s.server.Handler(), s.server.Addr().String(), s.server.URL()
+	s.handler, s.url = s.server.Handler(), s.server.URL()
+	s.addr = strings.TrimPrefix(s.url, "http://")
 	s.run(t)
 	transport := &http.Transport{
 		DisableCompression:    true,

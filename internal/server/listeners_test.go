@@ -111,7 +111,7 @@ func TestErrorLog(t *testing.T) {
 		}
 		transport.CloseIdleConnections()
 	}
-	client, err := net.Dial("tcp", s.Addr().String())
+	client, err := net.Dial("tcp", s.listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -303,9 +303,6 @@ func networkAddress(orIPv6 bool) (found net.IP) {
 	return found
 }
 
-// Addr is the address that the server listens on.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
-
 // DB is the database as the service uses it.
 func (s *Server) DB() db.DB { return s.db }
 

@@ -66,7 +66,7 @@ func TestHandshakes(t *testing.T) {
 		if suite != 0 {
 			client.CipherSuites = []uint16{suite}
 		}
-		conn, err := (&tls.Dialer{Config: client}).DialContext(t.Context(), "tcp", s.Addr().String())
+		conn, err := (&tls.Dialer{Config: client}).DialContext(t.Context(), "tcp", s.listener.Addr().String())
 		if err == nil {
 			conn.Close()
 		}
@@ -101,7 +101,7 @@ func TestCertificateSwap(t *testing.T) {
 	useCertificate(t, &cfg, 1)
 	s := run(t, cfg)
 	useCertificate(t, &cfg, 2)
-	testenv.Eventually(t, "the new certificate is used", func() bool { return serialOf(t, s.Addr().String()) == 2 })
+	testenv.Eventually(t, "the new certificate is used", func() bool { return serialOf(t, s.listener.Addr().String()) == 2 })
 }
 
 // serialOf is the serial number of the certificate that a new connection gets.

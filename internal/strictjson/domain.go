@@ -15,26 +15,18 @@ import (
 // of the decoded values check the rules of the domain.
 
 // DecodeNewPet reads a pet to add. Its status is available unless the text sets it.
-func DecodeNewPet(text []byte) (animalstore.NewPet, error) {
-	pet, fields := newPetFields()
-	err := decodeObject(text, fields...)
-	return *pet, err
+func DecodeNewPet(text []byte) (pet animalstore.NewPet, err error) {
+	err = decodeObject(text, newPetFields(&pet)...)
+	return pet, err
 }
 
-func newPetFields() (*animalstore.NewPet, []field) {
-	pet := &animalstore.NewPet{Status: animalstore.PetAvailable}
-	return pet, []field{
+func newPetFields(pet *animalstore.NewPet) []field {
+	pet.Status = animalstore.PetAvailable
+	return []field{
 		required("name", &pet.Name, readString),
 		required("categoryId", &pet.CategoryID, readInteger),
 		optional("status", &pet.Status, readOneOf(animalstore.PetStatuses)),
 	}
-}
-
-// readNewPet reads a pet inside another value.
-func readNewPet(v jsontext.Value) (animalstore.NewPet, error) {
-	pet, fields := newPetFields()
-	err := readObject(v, fields)
-	return *pet, err
 }
 
 // DecodeNewPetBatch reads pets to add at once. An error is about the first wrong one, even
@@ -56,8 +48,8 @@ func readNewPets(v jsontext.Value) (pets []animalstore.NewPet, err error) {
 		return nil, errors.New("must be an array of pets")
 	}
 	for i, item := range items {
-		pet, err := readNewPet(item)
-		if err != nil {
+		var pet animalstore.NewPet
+		if err := readObject(item, newPetFields(&pet)); err != nil {
 			return pets, inField("["+strconv.Itoa(i)+"]", err)
 		}
 		pets = append(pets, pet)

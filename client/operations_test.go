@@ -37,9 +37,9 @@ func TestKeyComesBack(t *testing.T) {
 	}
 }
 
-// TestNamesArriveAsTheyAre: a name that isn't valid UTF-8 is an error, because
+// TestTextsArriveAsTheyAre: a text that isn't valid UTF-8 is an error, because
 // encoding/json would silently replace the invalid bytes.
-func TestNamesArriveAsTheyAre(t *testing.T) {
+func TestTextsArriveAsTheyAre(t *testing.T) {
 	c, s := scriptedClient(t, []reply{response(200, petJSON)})
 	broken := "R\xffx"
 	for what, err := range map[string]error{
@@ -48,6 +48,7 @@ func TestNamesArriveAsTheyAre(t *testing.T) {
 		"putCategory": only(c.PutCategory(t.Context(), animalstore.Category{Name: broken})),
 		"createKey":   only(c.CreateKey(t.Context(), client.NewKey{Name: broken})),
 		"updateKey":   only(c.UpdateKey(t.Context(), 1, animalstore.KeyPatch{Name: &broken})),
+		"placeOrder":  only(c.PlaceOrder(t.Context(), animalstore.NewOrder{Note: animalstore.OptionalText(`\` + "\xff")})),
 	} {
 		wantCode(t, err, animalstore.ValidationFailed)
 		if err != nil && !strings.HasPrefix(err.Error(), what+": ") {
@@ -56,6 +57,11 @@ func TestNamesArriveAsTheyAre(t *testing.T) {
 	}
 	if len(s.sent) != 0 {
 		t.Errorf("sent %d requests, want none", len(s.sent))
+	}
+	for _, valid := range []string{"\ufffd", `\ufffd`, `\\ufffd`} {
+		if _, err := c.CreatePet(t.Context(), animalstore.NewPet{Name: valid}); err != nil {
+			t.Errorf("%q: %v", valid, err)
+		}
 	}
 }
 

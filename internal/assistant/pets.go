@@ -2,7 +2,6 @@ package assistant
 
 import (
 	"context"
-	"iter"
 	"slices"
 
 	"animalstore"
@@ -10,58 +9,57 @@ import (
 	"animalstore/internal/strictjson"
 )
 
-// pageSize is the number of entries of a page.
-func pageSize(args *strictjson.Arguments, fallback int) int {
-	if n := args.Positive("limit"); n != nil {
-		return int(*n)
-	}
-	return fallback
-}
-
-// page are the options for the page of a list that begins at the argument cursor.
-func page(args *strictjson.Arguments, entries int, meta *client.Meta) []client.CallOption {
-	return []client.CallOption{
-		client.PageSize(pageSize(args, entries)), client.FromCursor(value(args.String("cursor"))), client.OnePage(), client.ReadMeta(meta),
-	}
-}
-
-// pageOf is a result with the entries of a list in the field name, and where it goes on.
-func pageOf[T any](name string, list iter.Seq2[T, error], meta *client.Meta) (object, error) {
-	entries, err := collect(list)
-	result := object{name: entries, "nextCursor": nil}
-	if meta.NextCursor != "" {
-		result["nextCursor"] = meta.NextCursor
-	}
-	return result, err
-}
-
-// collect returns the entries of a list.
-func collect[T any](list iter.Seq2[T, error]) ([]T, error) {
-	entries := []T{} // not null
-	for entry, err := range list {
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, entry)
-	}
-	return entries, nil
-}
-
-// value returns what p points to, or the zero value.
-func value[T any](p *T) T {
-	if p == nil {
-		return *new(T)
-	}
-	return *p
-}
-
-// idempotency is the option for the argument idempotencyKey. Without it, the client makes
-// one for its own retries.
-func idempotency(args *strictjson.Arguments) []client.CallOption {
-	if key := args.String("idempotencyKey"); key != nil {
-		return []client.CallOption{client.IdempotencyKey(*key)}
-	}
-	return nil
+func petTools(schema func(string) object) []tool {
+	return []tool{{
+		name: "find_pets", title: "Find pets", operations: []string{"listPets"},
+		description: "Find pets by any of name, status, category and id. Without arguments it lists all pets, the newest first. " +
+			"A page may have fewer pets than limit, or none, although there are more: go on until nextCursor is null.",
+		parameters: []parameter{
+			text("name", maxSearch, "The beginning of a word in the pet's name, ignoring case. Not together with ids."),
+			choice("status", animalstore.PetStatuses, "Only pets with this status. Only available pets can be ordered."),
+			integer("categoryId", "Only pets in the category with this id."),
+			ids("ids", "Only the pets with these ids."),
+			limitParameter, cursorParameter,
+		},
+		output: output(object{"pets": listOf(schema("Pet")), "nextCursor": nextCursor}),
+		read:   findPets,
+	}, {
+		name: "add_pet", title: "Add a pet", effect: changes, operations: []string{"createPet"},
+		description: "Add a pet to the store and return it with its id.",
+		parameters: []parameter{
+			required(petNameParameter), required(categoryParameter),
+			choice("status", animalstore.PetStatuses, "The pet's status, available if left out."),
+			idempotencyParameter,
+		},
+		output: schema("Pet"),
+		read:   addPet,
+	}, {
+		name: "change_pet", title: "Change a pet", effect: changes, repeatable: true, operations: []string{"updatePet"},
+		description: "Change a pet's name, category or status and return the changed pet. What you leave out stays as it is. " +
+			"A sold pet stays sold, and the status of a pet with an open order changes only with its order.",
+		parameters: []parameter{
+			petParameter,
+			text("name", animalstore.MaxNameLength, "The new name."), newCategoryParameter,
+			choice("status", animalstore.PetStatuses, "The new status."),
+		},
+		output: schema("Pet"),
+		read:   changePet,
+	}, {
+		name: "remove_pet", title: "Remove a pet", effect: destroys, repeatable: true, operations: []string{"deletePet"},
+		description: "Remove a pet and its photos from the store. This can't be undone. A pet with an open order can't be removed.",
+		parameters:  []parameter{petParameter},
+		output:      output(object{"removed": object{"type": "integer", "description": "The id of the pet that was removed."}}),
+		read:        removePet,
+	}, {
+		name: "pet_photo", title: "Show a pet's photo", operations: []string{"listPhotos", "getThumbnail"},
+		description: "Show a small image of a pet: its oldest photo, or another one. Also lists all photos of the pet.",
+		parameters:  []parameter{petParameter, id("photoId", "Which of the pet's photos to show, the oldest if left out.")},
+		output: output(object{
+			"photos": listOf(schema("Photo")),
+			"shown":  object{"type": []string{"integer", "null"}, "description": "The id of the photo that is shown, null if the pet has none."},
+		}),
+		read: petPhoto,
+	}}
 }
 
 func findPets(args *strictjson.Arguments) request {

@@ -10,33 +10,43 @@ import (
 	"animalstore/internal/strictjson"
 )
 
-func listOrders(args *strictjson.Arguments) request {
-	q := animalstore.OrderQuery{
-		Statuses:  strictjson.Choices(args, "status", animalstore.OrderStatuses),
-		PetID:     value(args.Positive("petId")),
-		Reference: animalstore.OptionalText(value(args.NonEmpty("reference"))),
-		Oldest:    strictjson.Choice(args, "sort", []string{oldest}) != nil,
-	}
-	var meta client.Meta
-	options := page(args, defaultPage, &meta)
-	return func(ctx context.Context, api *client.Client) (any, error) {
-		return pageOf("orders", api.ListOrders(ctx, q, options...), &meta)
-	}
-}
-
-func placeOrder(args *strictjson.Arguments) request {
-	args.Require("petId") // positive, which the API doesn't require
-	order, options := strictjson.Decode(args, strictjson.DecodeNewOrder), idempotency(args)
-	return func(ctx context.Context, api *client.Client) (any, error) {
-		return api.PlaceOrder(ctx, order, options...)
-	}
-}
-
-func changeOrder(args *strictjson.Arguments) request {
-	orderID, patch := args.Require("orderId"), strictjson.Decode(args, strictjson.DecodeOrderPatch)
-	return func(ctx context.Context, api *client.Client) (any, error) {
-		return api.UpdateOrder(ctx, orderID, patch)
-	}
+func storeTools(schema func(string) object) []tool {
+	return []tool{{
+		name: "list_categories", title: "List categories", operations: []string{"listCategories"},
+		description: "List the categories of pets, with their names, by id.",
+		parameters:  []parameter{limitParameter, cursorParameter},
+		output:      output(object{"categories": listOf(schema("Category")), "nextCursor": nextCursor}),
+		read:        listCategories,
+	}, {
+		name: "inventory", title: "Count pets", operations: []string{"getInventory"},
+		description: "Count the pets in each status, in the whole store or in one category. The counts may be a few seconds old.",
+		parameters:  []parameter{integer("categoryId", "Only pets in the category with this id.")},
+		output:      schema("Inventory"),
+		read:        inventory,
+	}, {
+		name: "recent_changes", title: "Show recent changes", operations: []string{"listEvents"},
+		description: "List what changed in the store, the newest change first: pets, photos, orders and categories. " +
+			"Each change has the resource as it was right after it, or right before it was removed.",
+		parameters: []parameter{
+			choices("types", changePatterns, "Only changes of these types. pet.* means all changes of pets."),
+			id("petId", "Only changes of the pet with this id, its photos and its orders. Not together with subject."),
+			{name: "subject", schema: object{"type": "string", "pattern": "^(pet|photo|order|category)/-?[0-9]+$", "description": "Only changes of this resource, such as order/9."}},
+			id("before", "The nextBefore of the page before. Leave it out for the newest changes."),
+			limitParameter,
+		},
+		output: output(object{
+			"changes": listOf(schema("Event")),
+			"nextBefore": object{
+				"type": []string{"integer", "null"}, "description": "To get earlier changes, call again with the same arguments and this as before. Null if there are none.",
+			},
+		}),
+		read: recentChanges,
+	}, {
+		name: "limits", title: "Show the limits", operations: []string{"getLimits"},
+		description: "Show how many requests the API key may still make this minute and today. Each call of a tool counts as at least one.",
+		output:      schema("Limits"),
+		read:        limits,
+	}}
 }
 
 func listCategories(args *strictjson.Arguments) request {

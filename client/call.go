@@ -141,13 +141,17 @@ func (k *call) checkOptions() error {
 
 // receive makes a call whose response is a T. check reports whether a decoded value is
 // plausible.
-func receive[T any](ctx context.Context, c *Client, op operation, options []CallOption, check func(*T) bool) (T, error) {
+func receive[T any](
+	ctx context.Context, c *Client, op operation, options []CallOption, check func(*T) bool,
+) (T, error) {
 	result, _, err := receiveCall(ctx, c, op, options, check)
 	return result, err
 }
 
 // receiveCall is receive for those who need more of the response than its body.
-func receiveCall[T any](ctx context.Context, c *Client, op operation, options []CallOption, check func(*T) bool) (result T, k *call, err error) {
+func receiveCall[T any](
+	ctx context.Context, c *Client, op operation, options []CallOption, check func(*T) bool,
+) (result T, k *call, err error) {
 	k, err = c.do(ctx, op, options, func(contentType string, body []byte) (bool, error) {
 		var decoded T
 		if contentType != "application/json" {

@@ -24,12 +24,12 @@ type Limits interface {
 	// there is none.
 	LimitState(ctx context.Context, keyID int64) (LimitState, error)
 
-	// SaveLimitStates replaces the saved limits of keys, for all of them or none.
+	// SaveLimitStates replaces the saved limits of keys, each of them once, for all or none.
 	// Servers that share keys each save what they know, and the last to save may know
 	// the least. So a state is skipped if the saved one is ahead of it, comparing
 	// BannedAt, then Day.End, then Day.Used. With DayShortened, only BannedAt is
 	// compared. A new ban that wasn't lifted before it was saved adds a key.banned
-	// event: one per key, with its last ban.
+	// event.
 	SaveLimitStates(ctx context.Context, states []KeyLimitState) error
 }
 

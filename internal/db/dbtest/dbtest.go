@@ -57,7 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) db.DB) {
 		{"the state of limits reads back", limitsReadBack},
 		{"older limits do not replace newer ones", olderLimits},
 		{"a key shows its ban until it is lifted", bansOfKeys},
-		{"several bans of a key in one save are one event", oneEventPerSave},
+		{"each new ban in a save is one event", oneEventPerSave},
 		{"a session reads back until it is removed", sessionReadsBack},
 		{"sessions and forms are dropped in small steps", dropsSessions},
 		{"suspending a key ends its sessions", suspensionEndsSessions},

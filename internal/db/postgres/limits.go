@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -33,59 +31,30 @@ const saveLimits = `INSERT INTO limit_states (key_id, ` + db.LimitColumns + `)
 	WHERE excluded.banned_at > limit_states.banned_at OR excluded.banned_at = limit_states.banned_at AND
 		(excluded.key_id = ANY($13::bigint[]) OR (excluded.day_end, excluded.day_used) >= (limit_states.day_end, limit_states.day_used))`
 
-// older reports whether s is skipped if other is saved. It is the rule of saveLimits.
-func older(s, other *db.KeyLimitState) bool {
-	if s.BannedAt != other.BannedAt {
-		return s.BannedAt < other.BannedAt
-	}
-	return !s.DayShortened && cmp.Or(
-		cmp.Compare(s.Day.End, other.Day.End),
-		cmp.Compare(s.Day.Used, other.Day.Used)) < 0
-}
-
-// latestStates returns the state to save of each key. A key may appear twice in
-// states, but a statement can't update a row twice.
-func latestStates(states []db.KeyLimitState) map[int64]db.KeyLimitState {
-	latest := make(map[int64]db.KeyLimitState, len(states))
-	for _, s := range states {
-		before, found := latest[s.KeyID]
-		if found && older(&s, &before) {
-			continue
-		}
-		s.DayShortened = s.DayShortened || before.DayShortened && s.BannedAt == before.BannedAt
-		latest[s.KeyID] = s
-	}
-	return latest
-}
-
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []db.KeyLimitState) error {
-	latest := latestStates(states)
-	if len(latest) == 0 {
+	if len(states) == 0 {
 		return ctx.Err()
 	}
 	columns := make([][]int64, 13)
 	columns[12] = []int64{} // not NULL
-	for id, s := range latest {
-		columns[0] = append(columns[0], id)
+	var banned []int64      // the keys that are or were banned
+	for _, s := range states {
+		columns[0] = append(columns[0], s.KeyID)
 		for i, field := range db.LimitFields(&s.LimitState) {
 			columns[i+1] = append(columns[i+1], *field)
 		}
 		if s.DayShortened {
-			columns[12] = append(columns[12], id)
+			columns[12] = append(columns[12], s.KeyID)
+		}
+		if s.BannedAt != 0 {
+			banned = append(banned, s.KeyID)
 		}
 	}
 	args := make([]any, len(columns))
 	for i := range columns {
 		args[i] = columns[i]
 	}
-	var banned []int64 // the keys that are or were banned
-	for id, state := range latest {
-		if state.BannedAt != 0 {
-			banned = append(banned, id)
-		}
-	}
-	slices.Sort(banned)
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		saved, err := lockBans(ctx, tx, banned)
 		if err != nil {
@@ -94,9 +63,9 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []db.KeyLimitState) err
 		if _, err := tx.Exec(ctx, saveLimits, args...); err != nil {
 			return failed("save limit states", err)
 		}
-		for _, id := range banned {
-			if latest[id].BannedAt > saved[id] {
-				if err := addBanEvent(ctx, tx, id); err != nil {
+		for _, s := range states {
+			if s.BannedAt > saved[s.KeyID] {
+				if err := addBanEvent(ctx, tx, s.KeyID); err != nil {
 					return err
 				}
 			}

@@ -3,8 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"animalstore"
 	"animalstore/internal/db"
@@ -34,15 +32,14 @@ const saveLimitState = `
 // SaveLimitStates implements [db.DB].
 func (d *DB) SaveLimitStates(ctx context.Context, states []db.KeyLimitState) error {
 	return d.writer.do(ctx, func(c *sqlite.Conn) error {
-		before := map[int64]int64{} // when the last ban of each banned key began
 		for i := range states {
-			id := states[i].KeyID
-			if _, found := before[id]; !found && states[i].BannedAt != 0 {
-				at, err := lastBan(c, id)
+			id, banned := states[i].KeyID, false
+			if states[i].BannedAt != 0 {
+				before, err := lastBan(c, id)
 				if err != nil {
 					return err
 				}
-				before[id] = at
+				banned = states[i].BannedAt > before
 			}
 			args := []any{id}
 			for _, field := range db.LimitFields(&states[i].LimitState) {
@@ -51,11 +48,10 @@ func (d *DB) SaveLimitStates(ctx context.Context, states []db.KeyLimitState) err
 			if err := execute(c, "save limit states", saveLimitState, append(args, states[i].DayShortened)...); err != nil {
 				return err
 			}
-		}
-		// A key may appear twice in states, but it changed once.
-		for _, id := range slices.Sorted(maps.Keys(before)) {
-			if err := addBanEvent(c, id, before[id]); err != nil {
-				return err
+			if banned {
+				if err := addBanEvent(c, id); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -67,12 +63,8 @@ func lastBan(c *sqlite.Conn, keyID int64) (bannedAt int64, err error) {
 	return selectInt(c, "select last ban", "SELECT banned_at FROM limit_states WHERE key_id = ?", keyID)
 }
 
-// addBanEvent adds the event of a ban that was just saved, if it began after the one
-// saved before and hasn't been lifted since.
-func addBanEvent(c *sqlite.Conn, keyID, before int64) error {
-	if now, err := lastBan(c, keyID); err != nil || now <= before {
-		return err
-	}
+// addBanEvent adds the event of a ban that was just saved, unless it was lifted before.
+func addBanEvent(c *sqlite.Conn, keyID int64) error {
 	key, err := keyByID(c, keyID)
 	if err != nil || key.Ban == (animalstore.Ban{}) {
 		return err

@@ -43,6 +43,7 @@ type Scheduler struct {
 	copy    func(ctx context.Context, file string) (size int64, err error)
 	release func() error
 	uploads uploads
+	made    chan struct{} // receives when unsent was set
 
 	mu     sync.Mutex
 	last   animalstore.Backup // in the directory
@@ -78,7 +79,7 @@ func NewScheduler(ctx context.Context, c SchedulerConfig) (_ *Scheduler, err err
 }
 
 func newScheduler(c SchedulerConfig) *Scheduler {
-	s := &Scheduler{SchedulerConfig: c, release: func() error { return nil }}
+	s := &Scheduler{SchedulerConfig: c, release: func() error { return nil }, made: make(chan struct{}, 1)}
 	s.copy = func(ctx context.Context, file string) (int64, error) {
 		copied, err := Backup(ctx, c.Engine, c.Store, file, noProgress{})
 		return copied.Size, err
@@ -180,6 +181,10 @@ func (s *Scheduler) make(ctx context.Context, at time.Time) {
 	s.last = animalstore.Backup{At: animalstore.At(at), SizeBytes: made.Size, Failures: s.last.Failures}
 	s.unsent = made
 	s.mu.Unlock()
+	select {
+	case s.made <- struct{}{}:
+	default:
+	}
 	s.Log.Info("backed up", "file", filepath.Join(s.Dir, made.Name), "bytes", made.Size, "took_ms", s.Now().Sub(at).Milliseconds())
 	if err := s.prune(ctx, Directory(s.Dir), made); err != nil {
 		s.Log.Error("old backups could not be deleted", "dir", s.Dir, "err", err)

@@ -41,6 +41,7 @@ func (s *Scheduler) runUploads(ctx context.Context) {
 	failed := 0
 	for {
 		wait, err := s.uploadDue(ctx)
+		made := s.made
 		switch {
 		case ctx.Err() != nil:
 			s.removeStaged()
@@ -48,12 +49,13 @@ func (s *Scheduler) runUploads(ctx context.Context) {
 		case err == nil:
 			failed, wait = 0, min(wait, backupPoll)
 		default:
-			wait = min(uploadRetry<<min(failed, 6), uploadRetryMax, s.Every)
+			wait, made = min(uploadRetry<<min(failed, 6), uploadRetryMax, s.Every), nil
 			failed++
 			s.uploadFailed(err, wait)
 		}
 		select {
 		case <-ctx.Done():
+		case <-made:
 		case <-time.After(wait):
 		}
 	}
@@ -133,7 +135,7 @@ func (s *Scheduler) nextUpload(ctx context.Context) (next Snapshot, path string,
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.unsent.Name == "" {
-			return Snapshot{}, "", min(s.Every, backupPoll), nil
+			return Snapshot{}, "", backupPoll, nil
 		}
 		return s.unsent, filepath.Join(s.Dir, s.unsent.Name), 0, nil
 	}

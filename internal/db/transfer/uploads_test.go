@@ -225,7 +225,7 @@ func TestUploadsOfDirectory(t *testing.T) {
 		if want := []string{snapshotAt("19991231T200000"), snapshotAt("19991231T233000")}; !slices.Equal(remote.names(), want) {
 			t.Errorf("at first: got %q, want %q", remote.names(), want)
 		}
-		time.Sleep(31*time.Minute + time.Second)
+		time.Sleep(30*time.Minute + time.Second)
 		synctest.Wait()
 		if want := []string{snapshotAt("19991231T200000"), snapshotAt("19991231T233000"), snapshotAt("20000101T003000")}; !slices.Equal(remote.names(), want) {
 			t.Errorf("after half an hour: got %q, want %q", remote.names(), want)

@@ -28,10 +28,6 @@ func addPings(t *testing.T, d *DB, n int) (webhookID int64, now, lease animalsto
 	return webhook.ID, now, animalstore.At(now.Add(time.Hour))
 }
 
-func delivered(due *db.ClaimedDelivery, at animalstore.Time) db.DeliveryResult {
-	return due.Result(animalstore.Attempt{Time: at, Status: new(200)}, 0, 0)
-}
-
 // TestLapsedClaim_Slow: of two results of a delivery that are stored together, the one whose lease
 // has ended is ignored.
 func TestLapsedClaim_Slow(t *testing.T) {

@@ -117,10 +117,14 @@ func (m *Memory) Status(ctx context.Context, key *animalstore.Key) (Status, erro
 // acquire returns the key's counters, locked and as of now.
 func (m *Memory) acquire(ctx context.Context, key *animalstore.Key) (*entry, error) {
 	e := m.lock(key.ID)
+	defer func() {
+		if !e.loaded { // after an error or a panic: the key's next request would wait forever
+			e.mu.Unlock()
+		}
+	}()
 	if !e.loaded {
 		state, err := m.store.LimitState(ctx, key.ID)
 		if err != nil {
-			e.mu.Unlock()
 			return nil, err
 		}
 		e.state, e.loaded = state, true

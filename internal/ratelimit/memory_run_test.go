@@ -119,3 +119,28 @@ func TestLoadErrorReachesTheCaller(t *testing.T) {
 		t.Errorf("next Take: got %+v; want the last request of the day admitted", d)
 	}
 }
+
+// panickyStore panics the first time that it is read.
+type panickyStore struct{ *memoryStore }
+
+func (s panickyStore) LimitState(ctx context.Context, keyID int64) (db.LimitState, error) {
+	state, err := s.memoryStore.LimitState(ctx, keyID)
+	if s.loaded() == 1 {
+		panic("in the store")
+	}
+	return state, err
+}
+
+// TestPanicInTheStore: after a panic, which the server recovers from, the key can be used.
+func TestPanicInTheStore(t *testing.T) {
+	m := ratelimit.NewMemory(panickyStore{newMemoryStore()}, time.Now, discard)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_, _ = m.Take(t.Context(), smallKey(1))
+	}()
+	mustTake(t, m, smallKey(1)) // a lock still held would make it wait forever
+}

@@ -1135,7 +1135,7 @@ class DeliveryRetry:
     required."""
 
     state: Literal["pending", "failed"] | Unset = UNSET
-    """Only deliveries in this state. By default, in any, also those that were
+    """Only deliveries in this state. By default, in any, including those that were
     delivered."""
     since: datetime | Unset = UNSET
     """Only deliveries that were created at this time or later. It can't be in the
@@ -1188,7 +1188,7 @@ class RetriedDeliveries:
 
 @dataclass(frozen=True)
 class Ping:
-    """What to send to try a webhook."""
+    """What to send to test a webhook."""
 
     type: str | Unset = UNSET
 
@@ -1245,7 +1245,7 @@ class Inventory:
 
 @dataclass(frozen=True)
 class Failure:
-    """A request that was answered with an error."""
+    """A request that got an error response."""
 
     id: int
     time: datetime

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Failure is a request that was answered with an error.
+// Failure is a request that got an error response.
 type Failure struct {
 	ID         int64   `json:"id"`
 	Time       Time    `json:"time"` // of the response

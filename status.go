@@ -31,10 +31,10 @@ type RemoteBackup struct {
 	Failing   bool  `json:"failing"`  // the last attempt failed
 }
 
-// RequestMinute counts the API requests that a server answered in one minute.
+// RequestMinute counts the API requests that a server handled in one minute.
 type RequestMinute struct {
 	Minute   Time  `json:"minute"`   // when it begins
-	Served   int64 `json:"served"`   // answered with 2xx or 3xx
+	Served   int64 `json:"served"`   // got 2xx or 3xx
 	Rejected int64 `json:"rejected"` // 4xx, except 429
 	Limited  int64 `json:"limited"`  // 429
 	Failed   int64 `json:"failed"`   // 5xx

@@ -7,7 +7,7 @@ import (
 	"animalstore"
 )
 
-// ListFailures lists the requests that were answered with an error in the last seven days,
+// ListFailures lists the requests that got an error response in the last seven days,
 // newest first: those of the client's key or, with the admin permission, of all keys. It
 // needs no other permission. A request appears within two seconds.
 func (c *Client) ListFailures(ctx context.Context, q animalstore.FailureQuery, options ...CallOption) iter.Seq2[animalstore.Failure, error] {

@@ -52,7 +52,7 @@ func failuresCommand() *cobra.Command {
 	cmd := failures.onList(&conn, &cobra.Command{
 		Use:   "failures",
 		Short: "List requests that failed, and follow new ones",
-		Long: `List the requests that were answered with an error in the last seven days, the
+		Long: `List the requests that got an error in the last seven days, the
 latest first: those made with your key or, if it has the permission admin, with
 any key. The guide says what to do about each code. A request appears within two
 seconds. Bodies, query values and headers other than X-Request-Id are never

@@ -11,7 +11,7 @@ import (
 	"animalstore/internal/db"
 )
 
-// failureLog collects the requests that are answered with an error and stores them once a
+// failureLog collects the requests that get an error response and stores them once a
 // second. No request waits for it. What can't be stored is lost.
 type failureLog struct {
 	db db.DB

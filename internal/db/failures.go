@@ -7,7 +7,7 @@ import (
 	"animalstore"
 )
 
-// Failures stores the requests that were answered with an error.
+// Failures stores the requests that got an error response.
 type Failures interface {
 	// AddFailures stores failures, in this order, and assigns their ids, which rise. It
 	// stores only the first of a key and code in each second, and drops the oldest beyond

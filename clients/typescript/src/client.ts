@@ -307,7 +307,7 @@ export class Client {
   }
 
   /**
-   * Lists the requests that were answered with an error in the last seven days, newest
+   * Lists the requests that got an error response in the last seven days, newest
    * first: those of the client's key or, with the `admin` permission, of all keys. A request
    * appears within two seconds.
    */

@@ -464,7 +464,7 @@ class AsyncClient:
         page_size: int = PAGE_SIZE,
         **options: Unpack[ListOptions],
     ) -> AsyncIterator[Failure]:
-        """Lists the requests that were answered with an error in the last seven days, newest
+        """Lists the requests that got an error response in the last seven days, newest
         first: those of the client's key or, with the `admin` permission, of all keys. A
         request appears within two seconds. `request_id` is that of a `ServiceError`."""
         query = {"keyId": key_id, "code": code, "requestId": request_id, "since": encode(since)}

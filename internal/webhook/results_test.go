@@ -70,6 +70,21 @@ func TestWorkerStops(t *testing.T) {
 	}
 }
 
+// TestSlowStore: an attempt begins only if it ends before its lease. What a slow store has
+// claimed by then is sent, and what it claims too late is released.
+func TestSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := dueStore()
+		s.claimTakes, s.finishTakes = time.Minute, 4*time.Second
+		stop := startSlow(s, time.Second)
+		time.Sleep(10 * time.Second)
+		stop()
+		if !slices.Equal(s.finished, []int64{1}) || !slices.Equal(s.released, []int64{2}) {
+			t.Errorf("results of %v were stored, %v were released, want those of 1 and 2", s.finished, s.released)
+		}
+	})
+}
+
 // TestLeases: a lease lasts until a result is stored, and another worker takes over within
 // 20 seconds of a death.
 func TestLeases(t *testing.T) {

@@ -40,6 +40,9 @@ const (
 	// leaseTime is how long a claim lasts: an attempt, and some time to record its result.
 	// Another process takes over from one that was killed within 20 seconds.
 	leaseTime = db.AttemptTimeout + 3*time.Second
+	// claimTimeout is when a worker stops claiming and sends what it has, because an attempt
+	// begins only if it ends before its lease.
+	claimTimeout = 2 * time.Second
 	// dispatchBatch is how many events become deliveries in one transaction.
 	dispatchBatch = 500
 	// storeTimeout limits a poll, and any other operation on the store.
@@ -153,7 +156,9 @@ func (w *Worker) work(ctx, sending context.Context) (next animalstore.Time, err 
 	if !work.Due && !work.Events {
 		return work.Next, nil
 	}
-	due, err := w.Store.ClaimDeliveries(limited, animalstore.At(w.now()), w.lease())
+	claiming, cancel := context.WithTimeout(limited, claimTimeout)
+	defer cancel()
+	due, err := w.Store.ClaimDeliveries(claiming, animalstore.At(w.now()), w.lease())
 	for _, d := range due { // even if only some could be claimed before an error
 		w.attempts.Go(func() { w.deliver(ctx, sending, &d) })
 	}
@@ -175,10 +180,10 @@ func (w *Worker) followClock(clock animalstore.Time, asked, answered time.Time) 
 func (w *Worker) lease() animalstore.Time { return animalstore.At(w.now().Add(leaseTime)) }
 
 // deliver sends a delivery, and then others of the same webhook while there are any. It
-// begins no attempt after ctx has ended.
+// begins no attempt after ctx has ended, nor one that could outlast its lease.
 func (w *Worker) deliver(ctx, sending context.Context, d *db.ClaimedDelivery) {
 	for d != nil {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || d.Lease.Before(w.now().Add(db.AttemptTimeout)) {
 			w.release(d)
 			return
 		}

@@ -28,6 +28,7 @@ type fakeStore struct {
 
 	finishFailures int           // of FinishDelivery, before it works
 	finishTakes    time.Duration // by FinishDelivery
+	claimTakes     time.Duration // by ClaimDeliveries
 
 	polls      []time.Time
 	dispatched []time.Time
@@ -70,13 +71,23 @@ func (s *fakeStore) DispatchEvents(context.Context, animalstore.Time, int) (bool
 	return s.more >= 0, nil
 }
 
-func (s *fakeStore) ClaimDeliveries(_ context.Context, _, lease animalstore.Time) ([]db.ClaimedDelivery, error) {
+// ClaimDeliveries returns what it has claimed by the end of ctx.
+func (s *fakeStore) ClaimDeliveries(ctx context.Context, _, lease animalstore.Time) ([]db.ClaimedDelivery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.claimTakes > 0 {
+		select {
+		case <-time.After(s.claimTakes):
+		case <-ctx.Done():
+		}
+	}
 	s.claims = append(s.claims, lease)
 	due := s.due
 	s.due = nil
-	return due, nil
+	for i := range due {
+		due[i].Lease = lease
+	}
+	return due, ctx.Err()
 }
 
 // FinishDelivery returns another delivery of the webhook, if the worker claims one.
@@ -94,6 +105,7 @@ func (s *fakeStore) FinishDelivery(_ context.Context, r db.DeliveryResult, _, le
 	}
 	following := *r.Delivery
 	following.ID++
+	following.Lease = lease
 	return &following, "", nil
 }
 

@@ -73,6 +73,9 @@ func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 	}
 	c.authorize = func(h http.Header) { h.Set("Authorization", "Bearer "+apiKey) }
 	c.conceal = func(text string) string { return strings.ReplaceAll(text, apiKey, "[API key]") }
+	if hc := c.httpClient; hc != nil && hc.Timeout > 0 {
+		c.attemptTimeout = min(c.attemptTimeout, hc.Timeout)
+	}
 	c.http = withoutRedirects(c.httpClient)
 	c.gate = newGate(c.pacing)
 	return c, nil
@@ -148,7 +151,7 @@ func withoutRedirects(hc *http.Client) *http.Client {
 		hc = &http.Client{Transport: transport}
 	}
 	copied := *hc
-	copied.Timeout = 0 // it would end streams
+	copied.Timeout = 0 // it would end streams; attempts have one
 	copied.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &copied
 }

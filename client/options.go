@@ -13,8 +13,8 @@ type Option func(*settings)
 const forever = time.Duration(math.MaxInt64)
 
 // WithHTTPClient makes the client use a copy of hc, for example for a proxy, your own
-// certificate, or tracing. Redirects are never followed, even if hc would follow them, and
-// its Timeout isn't used: see [WithAttemptTimeout].
+// certificate, or tracing. Redirects are never followed, even if hc would follow them. A
+// Timeout of hc is the one of [WithAttemptTimeout] if it is shorter.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(s *settings) { s.httpClient = hc }
 }

@@ -140,3 +140,22 @@ func TestNeverPastTheMemory(t *testing.T) {
 		}
 	})
 }
+
+// TestTimeoutOfHTTPClient: an attempt ends at the Timeout of the program's http.Client, or at its
+// own if that is shorter.
+func TestTimeoutOfHTTPClient(t *testing.T) {
+	silent := reply(func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	for attempt, want := range map[time.Duration]time.Duration{30 * time.Second: 5 * time.Second, time.Second: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			hc := &http.Client{Transport: &scripted{responses: []reply{silent}}, Timeout: 5 * time.Second}
+			c, _ := scriptedClient(t, nil, client.WithHTTPClient(hc), client.WithAttemptTimeout(attempt), client.WithMaxAttempts(1))
+			began := time.Now()
+			if _, err := c.GetLimits(t.Context()); err == nil || time.Since(began) != want {
+				t.Errorf("got %v after %v, want an error after %v", err, time.Since(began), want)
+			}
+		})
+	}
+}

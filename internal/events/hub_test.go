@@ -207,6 +207,32 @@ func TestNotifiedAtOnce(t *testing.T) {
 	})
 }
 
+// TestCatchingUp: a follower that has events left to read doesn't pause for the others.
+func TestCatchingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		h := run(t, s)
+		for range 1000 {
+			s.add(animalstore.PetCreated)
+			defer h.NewReader(1000, animalstore.EventQuery{}, admin).Close()
+		}
+		h.Notify()
+		time.Sleep(time.Second)
+		r := h.NewReader(0, animalstore.EventQuery{}, admin)
+		defer r.Close()
+		began := time.Now()
+		for r.Position() < 1000 {
+			<-r.More()
+			if _, _, err := r.Read(t.Context(), 7); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("reading 1000 events took %v, want no pauses", took)
+		}
+	})
+}
+
 // TestFallingBehind: a follower that needs events no longer in memory reads
 // them from the database and misses nothing.
 func TestFallingBehind(t *testing.T) {

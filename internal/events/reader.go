@@ -18,7 +18,7 @@ type Reader struct {
 	types    []animalstore.EventType // of the query, that the reader may see; none: all
 	empty    bool                    // no event can match
 	position int64
-	waited   bool // for events since it last read
+	waited   bool // for the next event, perhaps with many others
 }
 
 // NewReader returns a reader that gets the events after a position that match q. Call
@@ -140,6 +140,7 @@ func (r *Reader) matches(e *animalstore.Event) bool {
 
 // More returns a channel that is closed when there may be events after the position.
 func (r *Reader) More() <-chan struct{} {
-	r.waited = true
-	return r.hub.changedAfter(r.position)
+	changed := r.hub.changedAfter(r.position)
+	r.waited = changed != closed
+	return changed
 }

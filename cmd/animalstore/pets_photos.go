@@ -45,6 +45,7 @@ var photoColumns = []terminal.Column[animalstore.Photo]{
 
 func photosAddCommand(conn *connection) *cobra.Command {
 	var petID int64
+	var files []*os.File
 	cmd := photos.onServer(conn, &cobra.Command{
 		Use:     "add FILE...",
 		Aliases: []string{"create"},
@@ -60,17 +61,25 @@ stay.`,
 			}
 			return nil
 		},
-		PreRunE: func(*cobra.Command, []string) error {
+		PreRunE: func(_ *cobra.Command, names []string) error {
 			if petID < 1 {
 				return cli.Usagef("give the id of the pet with --pet")
 			}
+			for _, name := range names { // all are opened before one is sent: a name may be mistyped
+				file, err := os.Open(name)
+				if err != nil {
+					return err
+				}
+				files = append(files, file)
+			}
 			return nil
 		},
-	}, func(cmd *cobra.Command, s invocation, files []string, columns []terminal.Column[animalstore.Photo]) error {
+	}, func(cmd *cobra.Command, s invocation, _ []string, columns []terminal.Column[animalstore.Photo]) error {
 		show := s.line.Progress(int64(len(files)), "photos")
 		defer show.Clear()
-		return printEach(s.Printer, files, columns, func(file string) (animalstore.Photo, error) {
+		return printEach(s.Printer, files, columns, func(file *os.File) (animalstore.Photo, error) {
 			defer show.Add(1)
+			defer file.Close() // nothing was written
 			return s.addPhoto(cmd, petID, file)
 		})
 	})
@@ -78,18 +87,13 @@ stay.`,
 	return cmd
 }
 
-func (s invocation) addPhoto(cmd *cobra.Command, petID int64, name string) (animalstore.Photo, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return animalstore.Photo{}, fmt.Errorf("open the file: %v", err) // see writeNewFile
-	}
-	defer file.Close() // nothing was written
+func (s invocation) addPhoto(cmd *cobra.Command, petID int64, file *os.File) (animalstore.Photo, error) {
 	photo, err := s.AddPhoto(cmd.Context(), petID, file)
 	if err != nil { // the error names the pet or what is wrong, not the file
-		s.Note("%s was not added.", terminal.Visible(name))
+		s.Note("%s was not added.", terminal.Visible(file.Name()))
 		return photo, err
 	}
-	s.Note("Added photo %d of pet %d: %s.", photo.ID, petID, terminal.Visible(filepath.Base(name)))
+	s.Note("Added photo %d of pet %d: %s.", photo.ID, petID, terminal.Visible(filepath.Base(file.Name())))
 	return photo, nil
 }
 

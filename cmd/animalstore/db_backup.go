@@ -126,11 +126,12 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// plainWord matches what shells take as it is. Backslashes are only plain on Windows.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
 
 // shellWord quotes an argument for a shell if it has to be.
 func shellWord(s string) string {
-	if plainWord.MatchString(s) || runtime.GOOS == "windows" && !strings.Contains(s, " ") {
+	if plainWord.MatchString(s) || runtime.GOOS == "windows" && plainWord.MatchString(strings.ReplaceAll(s, `\`, "/")) {
 		return s
 	}
 	return shellQuote(s)

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -40,12 +41,16 @@ func newForm(body []byte) form {
 	return form{body, fmt.Sprintf(`"%016x"`, xxhash.Sum64(body))}
 }
 
+// gzipRefused matches an Accept-Encoding that names gzip to refuse it.
+var gzipRefused = regexp.MustCompile(`(?i)gzip *; *q=0(\.0*)? *(,|$)`)
+
 func (c *content) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
 	h.Set("Content-Type", c.contentType)
 	form := c.identity
-	if strings.Contains(strings.Join(r.Header["Accept-Encoding"], ","), "gzip") {
+	accepted := strings.Join(r.Header["Accept-Encoding"], ",")
+	if strings.Contains(accepted, "gzip") && !gzipRefused.MatchString(accepted) {
 		form = c.gzipped
 		h.Set("Content-Encoding", "gzip")
 		// ServeContent sets the length only for unencoded content and for ranges.

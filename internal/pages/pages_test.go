@@ -152,7 +152,7 @@ func TestAssets(t *testing.T) {
 			t.Fatal(err)
 		}
 		for encoding, gzipped := range map[string]bool{
-			"": false, "br": false, "identity, br;q=1": false,
+			"": false, "br": false, "gzip;q=0": false, "gzip; q=0.000, br": false, "identity, br;q=1": false,
 			"gzip": true, "deflate, gzip;q=0.5, br": true, "br, gzip;q=1.0": true,
 		} {
 			got := fetchPage(p, "GET", path, http.Header{"Accept-Encoding": {encoding}})

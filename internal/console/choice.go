@@ -192,9 +192,8 @@ func (v *visit) addNewCategory(category animalstore.Category, field string) erro
 	if !isStale(err) {
 		return err
 	}
-	existing, err := v.api.GetCategory(v.r.Context(), category.ID)
-	if err == nil && existing.Name != category.Name {
-		err = badField(field, fmt.Sprintf("there is a category with the id %d already", category.ID))
+	if existing, err := v.api.GetCategory(v.r.Context(), category.ID); err == nil && existing.Name == category.Name {
+		return nil
 	}
-	return err
+	return badField(field, fmt.Sprintf("there is a category with the id %d already", category.ID))
 }

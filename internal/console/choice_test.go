@@ -117,3 +117,16 @@ func TestWriteOnly(t *testing.T) {
 	b.post("/console/pets", p.form(t, "/console/pets", "name", "Rex", "category", "Dogs")).want(t, "a name", http.StatusBadRequest)
 	b.post("/console/pets", p.form(t, "/console/pets", "name", "Rex", "category", "3")).wantMoved(t, "a number", "/console/pets/new")
 }
+
+// TestCategoryThatExists: the id of another category is refused, also if the key may not
+// read what has it.
+func TestCategoryThatExists(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.category(7, "Dogs")
+	form := url.Values{"id": {"7"}, "name": {"Cats"}}
+	for _, permissions := range []animalstore.Permissions{everything, animalstore.Write} {
+		s.signedIn(permissions).post("/console/categories", form).
+			want(t, permissions.String(), http.StatusBadRequest, "There is a category with the id 7 already.")
+	}
+}

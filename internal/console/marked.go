@@ -53,6 +53,7 @@ type markedPage struct {
 	Refused []marked
 	Stopped *problem // why Marked weren't tried; nil if all were
 	patch   animalstore.PetPatch
+	applied map[int64]bool // pets that turned out to be as the change makes them
 }
 
 // marked is a row as it was in the list.

@@ -69,6 +69,22 @@ func TestMarkedPets(t *testing.T) {
 	}
 }
 
+// TestMarkedPetsTwice: a form that is sent twice takes one request more than its rows.
+func TestMarkedPetsTwice(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for range 5 {
+		s.Pet("Rex")
+	}
+	form := url.Values{"mark": s.signedIn(everything).get("/console/pets").marks(), "change": {"sold"}}
+	secret, _ := s.Key("few", animalstore.Read|animalstore.Write, 1+5+5+1)
+	b := s.browser()
+	b.signIn(secret) // the first request
+	for range 2 {
+		b.post("/console/pets/marked/change", form).wantMoved(t, "sold", "/console").wantDone(t, "saved")
+	}
+}
+
 // TestMarkedPetsStop: over the limit, the page offers to change the others later.
 func TestMarkedPetsStop(t *testing.T) {
 	t.Parallel()

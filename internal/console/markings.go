@@ -54,12 +54,31 @@ func (v *visit) changeMarkedPet(p *markedPage, m marked) error {
 	if !isStale(err) || !v.may(petsRead) {
 		return err
 	}
-	pet, readErr := v.api.FindPet(v.r.Context(), m.ID)
-	sameCategory := patch.CategoryID != nil && *patch.CategoryID == pet.CategoryID
-	if readErr == nil && (string(pet.Status) == p.Change || sameCategory) {
+	if !p.applied[m.ID] {
+		if err := p.readApplied(v); err != nil {
+			return err
+		}
+	}
+	if p.applied[m.ID] {
 		return nil // sent twice, or someone made the same change
 	}
-	return cmp.Or(readErr, err)
+	return err
+}
+
+// readApplied reads which of the pets that are left already are as the change makes them,
+// with one call: all are if the form was sent twice.
+func (p *markedPage) readApplied(v *visit) error {
+	var q animalstore.PetQuery
+	for _, m := range p.Marked {
+		q.IDs = append(q.IDs, m.ID)
+	}
+	pets, _, err := readRows(v, matching(v.api.ListPets, q))
+	p.applied = map[int64]bool{}
+	for _, pet := range pets {
+		sameCategory := p.patch.CategoryID != nil && *p.patch.CategoryID == pet.CategoryID
+		p.applied[pet.ID] = string(pet.Status) == p.Change || sameCategory
+	}
+	return err
 }
 
 // orderMarking changes the orders of a list.

@@ -92,7 +92,7 @@ func (p *Pet) SetStatus(to PetStatus, ordered bool) error {
 	case to == p.Status:
 		return nil
 	case ordered:
-		return Errorf(InvalidTransition, "this pet has an open order, which decides its status: move the order instead")
+		return Errorf(InvalidTransition, "this pet's open order controls its status: change the order instead")
 	case slices.Contains(petMoves[p.Status], to):
 		p.Status = to
 		return nil

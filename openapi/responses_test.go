@@ -45,7 +45,7 @@ func requiredHeaders(op *openapi3.Operation, status string) []string {
 	done := status == "200" || status == "201" || status == "304"
 	add(status == "401", "WWW-Authenticate")
 	add(status == "429" || status == "503", "Retry-After")
-	add(status == "201" && op.OperationID != "createPetBatch", "Location") // many have no place of their own
+	add(status == "201" && op.OperationID != "createPetBatch", "Location") // many have no location
 	add(status == "415" && strings.HasPrefix(op.OperationID, "update"), "Accept-Patch")
 	// Links to events may end: read backwards, there is no first page to lead to.
 	add(done && strings.HasPrefix(op.OperationID, "list") && op.OperationID != "listEvents", "Link")

@@ -178,7 +178,7 @@ func (p *copyProgress) Checked(transfer.Finding) {}
 func dbRestoreCommand() *cobra.Command {
 	return copyCommand(&cobra.Command{
 		Use:   "restore FILE|DIRECTORY|s3://BUCKET/PREFIX[/NAME]",
-		Short: "Make a backup the database of a store",
+		Short: "Restore a store from a backup",
 		Long: `Copy a backup to where --database says, and check it. Nothing is ever replaced:
 stop the server and move the old database out of the way first. The database
 appears only when the copy is complete, on disk, and has passed the checks of
@@ -188,7 +188,7 @@ Webhooks are paused, because they would send again what was delivered after the
 backup.
 
 Given a directory or bucket, it restores the newest backup, if all are of one
-store. One that is dated after now counts as the oldest. The download needs as
+store. One dated in the future counts as the oldest. The download needs as
 much space as the store, until the end.
 
 ` + bucketHelp,
@@ -222,7 +222,7 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 		restoration.From = &transfer.Download{Place: backup.bucket, File: backup.File,
 			Progress: showBytes(line, backup.Size),
 			Restarted: func() {
-				fmt.Fprintln(line.Above(p.Notes), "The download began again: the service can't continue one, or the file was replaced.")
+				fmt.Fprintln(line.Above(p.Notes), "The download started over: the service can't resume it, or the file was replaced.")
 			}}
 	}
 	copied, err := transfer.Restore(ctx, sqlite.Files{}, restoration, &copyProgress{line: line})
@@ -236,10 +236,10 @@ func restoreStore(ctx context.Context, file, database string, p *terminal.Printe
 	p.Note("Restored %s to %s in %.1f s: %s, %s passed.", backup, store, time.Since(began).Seconds(),
 		megabytes(copied.Size), terminal.Count(int64(copied.Checks), "check", "checks"))
 	if !copied.Sealed {
-		p.Note("The backup has no checksum, as one made by another tool: only damage that the checks notice was excluded.")
+		p.Note("The backup has no checksum, because another tool made it: only damage that the checks detect is ruled out.")
 	}
 	if paused > 0 {
-		p.Note("Paused %s: they would send events again that were delivered after the backup. Resume each when its receiver is ready.",
+		p.Note("Paused %s, which would resend events delivered after the backup. Resume each once its receiver is ready.",
 			terminal.Count(int64(paused), "webhook", "webhooks"))
 	}
 	p.Note(`Next: run "animalstore serve" with the same --database.`)

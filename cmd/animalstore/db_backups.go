@@ -104,7 +104,7 @@ func credentialsFile() (string, error) {
 func openBackupsBucket(address string) (*s3.Bucket, error) {
 	bucket, name, err := openBucket(address)
 	if err == nil && name != "" {
-		err = errors.New("give the place of backups, not the address of one")
+		err = errors.New("give the directory or bucket of backups, not the address of one")
 	}
 	return bucket, err
 }
@@ -152,7 +152,7 @@ func beginBackup(ctx context.Context, bucket *s3.Bucket, store string, at time.T
 		return "", err
 	}
 	if i.Copied.Name != "" {
-		p.Note("This store is a copy of another one, or another is a copy of it: it didn't make %s. It has the id %s now, and leaves those backups.", bucket.Of(i.Copied.Name), i.ID)
+		p.Note("This store is a copy of another, or was copied: it didn't make %s. It now has the id %s, and keeps those backups.", bucket.Of(i.Copied.Name), i.ID)
 	}
 	return i.ID, d.BeginBackup(ctx, db.Begun{Remote: at})
 }
@@ -162,7 +162,7 @@ type foundBackup struct {
 	transfer.Snapshot // empty for a file with another name
 	address           string
 	bucket            *s3.Bucket // nil for a file
-	ahead             []string   // the addresses of those in its place that are dated after now
+	ahead             []string   // the addresses of those in its place that are dated in the future
 }
 
 func (b foundBackup) String() string {
@@ -201,7 +201,7 @@ func findBackup(ctx context.Context, address string, now time.Time) (foundBackup
 		found = slices.DeleteFunc(found, func(s transfer.Snapshot) bool { return s.Name != name })
 	}
 	if len(found) == 0 {
-		return foundBackup{}, fmt.Errorf("there is no backup at %s: list those of a place with \"animalstore db backups list\"", address)
+		return foundBackup{}, fmt.Errorf("there is no backup at %s: \"animalstore db backups list\" shows the available ones", address)
 	}
 	for _, s := range found {
 		if s.Store != found[0].Store {
@@ -231,7 +231,7 @@ func openPlace(address string) (p backupPlace, name string, err error) {
 	return backupPlace{bucket, bucket.Of, bucket}, name, nil
 }
 
-// ahead returns the addresses of the backups that are dated after now.
+// ahead returns the addresses of the backups that are dated in the future.
 func (p backupPlace) ahead(found []transfer.Snapshot) (addresses []string) {
 	for _, s := range found {
 		if s.Ahead {
@@ -241,10 +241,10 @@ func (p backupPlace) ahead(found []transfer.Snapshot) (addresses []string) {
 	return addresses
 }
 
-// noteAhead points out backups that are dated after now.
+// noteAhead points out backups that are dated in the future.
 func noteAhead(p *terminal.Printer, addresses []string) {
 	for _, address := range addresses {
-		p.Note("%s is dated after now, so it counts as the oldest: a clock was ahead, or this machine's is behind.", address)
+		p.Note("%s is dated in the future, so it counts as the oldest: a clock was ahead, or this machine's is behind.", address)
 	}
 }
 
@@ -302,7 +302,7 @@ a restored or copied store has a new one.
 func listBackups(ctx context.Context, address string, p *terminal.Printer, columns []terminal.Column[storedBackup]) error {
 	place, name, err := openPlace(address)
 	if err == nil && name != "" {
-		err = cli.Usagef("give the place of backups, not the address of one")
+		err = cli.Usagef("give the directory or bucket of backups, not the address of one")
 	}
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestReady: only 200 from the server itself is ready, whatever its certificate.
+// TestReady: only 200 from the server itself is ready, regardless of its certificate.
 func TestReady(t *testing.T) {
 	status := http.StatusOK
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

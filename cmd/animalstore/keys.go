@@ -319,7 +319,7 @@ key that is already on enterprise keeps its limits unless you give new ones.`,
 		if !key.ExpiresAt.IsZero() {
 			expires = fmt.Sprintf(" It expires at %s.", key.ExpiresAt)
 		}
-		return p.Result(key, "Changed %s%s A running server follows within a second.", keySentence(key), expires)
+		return p.Result(key, "Changed %s%s A running server picks this up within a second.", keySentence(key), expires)
 	})
 	f.register(cmd)
 	return cmd
@@ -341,7 +341,7 @@ events and its sessions in the console end.`,
 			Short:   "Let a suspended key work again",
 			Example: "  animalstore keys resume 2",
 		}
-		done = "%s is no longer suspended. A running server follows within a second."
+		done = "%s is no longer suspended. A running server accepts it within a second."
 	}
 	return at.onKey(cmd, func(cmd *cobra.Command, store keyStore, p *terminal.Printer, id int64) error {
 		key, err := store.Update(cmd.Context(), id, animalstore.KeyPatch{Suspended: &suspend})
@@ -396,7 +396,7 @@ within a day lasts longer.`,
 		case err != nil:
 			return err
 		case lifted:
-			return p.Result(key, "Lifted the ban of key %d (%s). A running server follows within a second.", key.ID, terminal.Visible(key.Name))
+			return p.Result(key, "Lifted the ban of key %d (%s). A running server accepts it within a second.", key.ID, terminal.Visible(key.Name))
 		}
 		return p.Result(key, "%s isn't banned.", keyTitle(key))
 	})

@@ -100,7 +100,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 	})
 	filter.register(cmd)
 	cli.RegisterIDs(cmd, &ids, "id", "only pets with these comma-separated `ids`")
-	cmd.Flags().StringVar(&name, "name", "", "only pets with this `text` at the beginning of one of the first four words of their name, ignoring case, sorted by it")
+	cmd.Flags().StringVar(&name, "name", "", "only pets with this `text` at the beginning of one of the first four words of their name, ignoring case, sorted by the matching part")
 	return cmd
 }
 

@@ -44,7 +44,7 @@ func runTests(m *testing.M) int {
 
 // TestScripts runs the command line as people do: see testdata/script. Longer
 // texts are compared in full; go test ./cmd/animalstore -update rewrites them.
-// Scripts have these commands besides the usual ones:
+// Scripts have these commands in addition to the usual ones:
 //
 //	exits CODE COMMAND…       runs a command that exits with that code
 //	used FILE KEY HOURS A R   adds usage HOURS ago: admitted and refused requests

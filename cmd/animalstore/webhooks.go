@@ -155,7 +155,7 @@ func webhooksSetCommand(conn *connection) *cobra.Command {
 		Short: "Change, pause or resume a webhook",
 		Long: `Change a webhook, and print it. Set the state to active to resume a webhook that
 is paused, or that the server disabled because its receiver failed for days.
-Events from while it was paused or disabled are never sent.`,
+Events that occurred while it was paused or disabled are never delivered.`,
 		Example: `  animalstore webhooks set 1 --types 'pet.*'
   animalstore webhooks set 1 --state paused`,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {

@@ -216,7 +216,7 @@ func TestSentTwice(t *testing.T) {
 	}
 }
 
-// TestHostileNames: a name is text, whatever is in it, and survives the form it is in.
+// TestHostileNames: a name is text, regardless of its characters, and survives the form it is in.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestErrorsAtTheirFields: an error is beside its input or filter, which has the focus and
+// TestErrorsAtTheirFields: an error is next to its input or filter, which has the focus and
 // what was typed.
 func TestErrorsAtTheirFields(t *testing.T) {
 	t.Parallel()

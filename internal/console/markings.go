@@ -7,7 +7,7 @@ import (
 	"animalstore/client"
 )
 
-// Changes of marked pets, besides each status.
+// Changes of marked pets, other than to a status.
 const (
 	changeCategory = "category"
 	changeRemove   = "remove"

@@ -26,7 +26,7 @@ type ordersPage struct {
 	Problem   formError // of the filters
 }
 
-// Narrowed reports whether a filter besides the status is set.
+// Narrowed reports whether a filter other than the status is set.
 func (p ordersPage) Narrowed() bool { return p.PetID+p.OrderID+p.Reference != "" }
 
 // orderTable is a table of orders, with a button for the next step of each.

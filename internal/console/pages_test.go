@@ -184,7 +184,7 @@ func (s *site) content() string {
 	return fmt.Sprintf("%+v\n%+v\n%+v\n%+v\n%+v\n%+v\n", pets, orders, categories, keys, webhooks, photos)
 }
 
-// TestFirstPageForEveryKey: whatever a key may do, signing in leads to a page it may see.
+// TestFirstPageForEveryKey: with any permissions, signing in leads to a page it may see.
 func TestFirstPageForEveryKey(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -323,7 +323,7 @@ func (g gallery) Summary() string {
 var photoRefusals = map[animalstore.Code]string{
 	animalstore.PayloadTooLarge:      "it is larger than " + strconv.Itoa(animalstore.MaxUpload>>20) + " MiB",
 	animalstore.UnsupportedMediaType: "it isn’t a JPEG, PNG or WebP picture",
-	animalstore.TooManyPhotos:        "the pet has " + strconv.Itoa(animalstore.MaxPhotos) + " photos, which is the most it can have: remove one first",
+	animalstore.TooManyPhotos:        "the pet has " + strconv.Itoa(animalstore.MaxPhotos) + " photos, the maximum: remove one first",
 	animalstore.StorageFull:          "the store has no space left for photos",
 	animalstore.Overloaded:           "the server is busy with other pictures: try again in a moment",
 	animalstore.IdempotencyKeyReused: "another file with this name was sent before with the same form: choose it again",

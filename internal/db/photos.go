@@ -99,7 +99,7 @@ func CheckPhotoCount(photos int64) error {
 	if photos < animalstore.MaxPhotos {
 		return nil
 	}
-	return animalstore.Errorf(animalstore.TooManyPhotos, "this pet has %d photos, which is the most a pet can have: remove one first", photos)
+	return animalstore.Errorf(animalstore.TooManyPhotos, "this pet has %d photos, the maximum: remove one first", photos)
 }
 
 // CheckPhotosTotal returns an error if all photos of a store take too many bytes.

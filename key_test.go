@@ -226,7 +226,7 @@ func TestPermissionsAllow(t *testing.T) {
 	}
 }
 
-// TestPermissionNames: every permission has a name of its own, which reads back.
+// TestPermissionNames: every permission has its own name, which reads back.
 func TestPermissionNames(t *testing.T) {
 	if got, want := AllPermissions.String(), "read,write,admin,pets:read,pets:write,orders:read,orders:write"; got != want {
 		t.Errorf("got %s, want %s", got, want)

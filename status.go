@@ -22,8 +22,8 @@ type Backup struct {
 	Failures  int64 `json:"failures"` // failed attempts since the server started
 }
 
-// RemoteBackup is the newest scheduled copy of the store on another machine, and how
-// making them goes.
+// RemoteBackup is the newest scheduled copy of the store on another machine, and
+// whether the last attempt to make one failed.
 type RemoteBackup struct {
 	At        Time  `json:"at"` // when it began, or never
 	SizeBytes int64 `json:"sizeBytes"`

@@ -35,7 +35,7 @@ const (
 const DefaultEventPatterns EventPatterns = "pet.*,order.*,category.*"
 
 // EventPatterns selects events: a comma-separated list of types, and of patterns such
-// as "pet.*" for all types of a resource, also future ones. In JSON it is an array.
+// as "pet.*" for all types of a resource, including future ones. In JSON it is an array.
 type EventPatterns string
 
 // NewEventPatterns checks a list of patterns and returns it without duplicates.
@@ -94,8 +94,8 @@ type NewWebhook struct {
 	Description string        `json:"description,omitempty"`
 }
 
-// Validate checks what can be known from the text, and sets the default of Types. Where
-// the URL leads is for package internal/webhook to check.
+// Validate checks the text, and sets the default of Types. Package internal/webhook
+// checks where the URL leads.
 func (w *NewWebhook) Validate() error {
 	if w.Types == "" {
 		w.Types = DefaultEventPatterns
@@ -128,8 +128,8 @@ type Webhook struct {
 	State          WebhookState  `json:"state"`
 	DisabledReason OptionalText  `json:"disabledReason"` // empty unless disabled
 	CreatedAt      Time          `json:"createdAt"`
-	// These two are accurate to about a second. They aren't part of what events and
-	// entity tags of a webhook are about.
+	// These two are accurate to about a second. Events and entity tags of a webhook
+	// leave them out.
 	LastDeliveredAt Time `json:"lastDeliveredAt"`
 	LastFailedAt    Time `json:"lastFailedAt"`
 }
@@ -140,8 +140,8 @@ func (w Webhook) Settings() Webhook {
 	return w
 }
 
-// Disable stops deliveries because of what the receiver did. A webhook that isn't
-// active stays as it is.
+// Disable stops deliveries because of what the receiver did. It does nothing unless the
+// webhook is active.
 func (w *Webhook) Disable(why OptionalText) {
 	if w.State == WebhookActive {
 		w.State, w.DisabledReason = WebhookDisabled, why
@@ -298,7 +298,7 @@ const (
 var DeliveryStates = []DeliveryState{DeliveryPending, DeliveryDelivered, DeliveryFailed}
 
 // WebhookPing is the type of a delivery that isn't about an event, but lets an
-// administrator try a webhook. A ping can also have the type of an event, with sample data.
+// administrator test a webhook. A ping can also have the type of an event, with sample data.
 const WebhookPing EventType = "webhook.ping"
 
 // Delivery is the delivery of one event to one webhook.

@@ -71,7 +71,7 @@ var peerAPI = api{
 
 // pocketBaseAPI is PocketBase's records API. Its ids are random, so a position in a
 // list is a creation time. Its responses contain the collection's name and id, and the
-// time, besides our fields: requesting fewer of them takes twice the time.
+// time, in addition to our fields: requesting fewer of them takes twice the time.
 var pocketBaseAPI = api{
 	list: func(p page) string {
 		query := fmt.Sprintf("perPage=%d&skipTotal=1&sort=-created", p.limit)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestFailedPart: what was measured is printed, whatever fails later.
+// TestFailedPart: what was measured is printed, even if something fails later.
 func TestFailedPart(t *testing.T) {
 	b := &bench{options: options{rounds: 2}, load: new(generator)}
 	broken := errors.New("broken")

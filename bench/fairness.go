@@ -46,7 +46,7 @@ func (b *bench) measureFairness(engine string, s *server) (all []cost) {
 		keys int
 		by   string
 	}{{1, "one key"}, {heavyKeys, "four keys"}} {
-		waits, pages := b.besideLargePages(s, keys[:heavy.keys])
+		waits, pages := b.duringLargePages(s, keys[:heavy.keys])
 		slices.Sort(waits)
 		progress("fairness, %s: %s sent %.0f large pages a second to %s, and %d small reads", engine, s.name, pages, heavy.by, len(waits))
 		limit := bar{}
@@ -59,9 +59,9 @@ func (b *bench) measureFairness(engine string, s *server) (all []cost) {
 	return all
 }
 
-// besideLargePages returns how many ms the reads took during the bursts, and how many
+// duringLargePages returns how many ms the reads took during the bursts, and how many
 // large pages were sent per second.
-func (b *bench) besideLargePages(s *server, keys []string) (waits []float64, pages float64) {
+func (b *bench) duringLargePages(s *server, keys []string) (waits []float64, pages float64) {
 	heavy := *s
 	heavy.rotateKeys, heavy.keysFile = true, filepath.Join(b.work, "heavy.keys")
 	check(os.WriteFile(heavy.keysFile, []byte(strings.Join(keys, "\n")+"\n"), 0o600))

@@ -12,7 +12,7 @@ import (
 // manyKeys is the number of keys in our store.
 const manyKeys = 10_000
 
-// otherServers are the servers that ours can be compared with, besides the bare one.
+// otherServers are the servers that ours can be compared with, other than the bare one.
 // The results are useful even without one of them, so unavailable ones are left out
 // with a message.
 var otherServers = []struct {

@@ -68,7 +68,7 @@ func (b *bench) openStore(url string) db.DB {
 	return must(service.OpenDatabase(b.ctx, url, sqlite.Options{NoSync: true}))
 }
 
-// history is what a store accumulates besides pets: two events per pet, and one key per
+// history is what a store accumulates in addition to pets: two events per pet, and one key per
 // fifty. The events are from the year 2100; otherwise a store that is kept for a month
 // would lose them.
 const history = `

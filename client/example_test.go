@@ -89,7 +89,7 @@ func ExampleIfMatch() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Meanwhile, somebody else changes it:
+	// Somebody else changes it in between:
 	if _, err := c.UpdatePet(ctx, pet.ID, animalstore.PetPatch{Name: new("Rexy")}); err != nil {
 		log.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestNoResponseBeforeTheDisk_Slow(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "trace")
 	s := start(t, onDatabase(database),
 		withStrace(trace, "-y", "-xx", "-s", "16384", "-e", "trace=pwrite64,fsync,fdatasync,write,writev,sendto"))
-	// Names are long, so that the log is checkpointed meanwhile.
+	// Names are long, so that the log is checkpointed during the load.
 	l := startLoad(t, s, key, 8, "traced", 4000)
 	enough := int64(testenv.Count(100, 1000))
 	testenv.Eventually(t, "some pets are acknowledged", func() bool { return l.acknowledged.Load() >= enough })

@@ -189,7 +189,7 @@ func comparable(subject, item string) string {
 }
 
 // check waits until all copies are up to date and compares them with the store. Nobody
-// may change anything meanwhile.
+// may change anything during the check.
 func (f *followers) check(c *client) {
 	f.t.Helper()
 	newest, err := strconv.ParseInt(newestEvent(f.t, c), 10, 64)

@@ -38,7 +38,7 @@ func litestream(t *testing.T) string {
 	return program
 }
 
-// TestLitestream runs Litestream beside a server under load and repeatedly kills both.
+// TestLitestream runs Litestream alongside a server under load and repeatedly kills both.
 // It must restore a state that the store was in and, after it has caught up, everything
 // that was acknowledged.
 func TestLitestream(t *testing.T) {
@@ -49,23 +49,23 @@ func TestLitestream(t *testing.T) {
 	replica := "file://" + filepath.Join(t.TempDir(), "replica")
 	for round := range 4 {
 		s := start(t, onDatabase(database))
-		beside := startProgram(t, program, "replicate", database, replica)
+		litestream := startProgram(t, program, "replicate", database, replica)
 		l := startLoad(t, s, key, 32, fmt.Sprint("round ", round), 50)
 		time.Sleep(10 * time.Second) // of full load
 		if round == 3 {
 			acknowledged := l.stop()
 			s.stop()
-			beside.signal(syscall.SIGTERM) // it sends the rest before it ends
-			beside.wait()
+			litestream.signal(syscall.SIGTERM) // it sends the rest before it ends
+			litestream.wait()
 			wantReplica(t, program, replica, database, acknowledged)
 			break
 		}
 		if round%2 == 0 { // alternate which one is killed first
-			beside.kill()
+			litestream.kill()
 			s.kill()
 		} else {
 			s.kill()
-			beside.kill()
+			litestream.kill()
 		}
 		l.stop()
 		wantReplica(t, program, replica, database, nil)

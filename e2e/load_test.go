@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// load is a number of clients that add pets to a server, which may fail meanwhile. It
+// load is a number of clients that add pets to a server, which may fail during that time. It
 // records the server's responses.
 type load struct {
 	acknowledged atomic.Int64

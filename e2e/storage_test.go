@@ -41,7 +41,7 @@ func fill(t *testing.T, path string, leave int64) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	// The server writes meanwhile, so there may be less space than was free.
+	// The server keeps writing, so there may be less space than was free.
 	free := int64(fs.Bavail)*fs.Bsize - leave
 	for block := make([]byte, 4096); free > 0; free -= int64(len(block)) {
 		if _, err := f.Write(block); err != nil {

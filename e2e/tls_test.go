@@ -157,7 +157,7 @@ func (s *server) redirectURL() string {
 }
 
 // forDomain returns a client that connects to a server's address for any domain,
-// whatever the domain's real address is.
+// regardless of the domain's real address.
 func forDomain(addr string, roots *x509.CertPool) *http.Client {
 	return &http.Client{Timeout: testenv.Deadline, Transport: &http.Transport{
 		DialTLSContext: func(ctx context.Context, _, host string) (net.Conn, error) {

@@ -112,7 +112,7 @@ func New(c Config) *Server {
 
 // Drain is the first step of a graceful shutdown: from now on responses ask
 // clients to close the connection, and /readyz tells load balancers to use
-// another instance. Streams end, and requests that wait for events are answered.
+// another instance. Streams end, and requests that wait for events get a response.
 func (s *Server) Drain() {
 	if !s.draining.Swap(true) {
 		close(s.drainBegun)

@@ -107,7 +107,7 @@ func compile(schema *openapi3.Schema) *jsonschema.Schema {
 	schemas.Lock()
 	defer schemas.Unlock()
 	if schemas.compiled[schema] == nil {
-		// References to components lead to these beside the schema.
+		// References to components lead to these next to the schema.
 		text := must(json.Marshal(schema))
 		resource := must(jsonschema.UnmarshalJSON(bytes.NewReader(text))).(map[string]any)
 		resource["components"] = components()

@@ -48,7 +48,7 @@ var document = sync.OnceValue(func() *openapi3.T {
 
 // responseDocument is the document as the service must keep to it. The one that
 // clients read leaves room for growth: this one has no field and no form of a time
-// besides those that the service has now.
+// in addition to those that the service has now.
 var responseDocument = sync.OnceValue(func() *openapi3.T {
 	doc, err := openapi3.NewLoader().LoadFromData(openapi.YAML)
 	if err != nil {
@@ -216,7 +216,7 @@ func (e *exchange) route() (*routers.Route, map[string]string) {
 		if !ok {
 			continue
 		}
-		path = cmp.Or(path, o.route.Path) // whatever its methods
+		path = cmp.Or(path, o.route.Path) // regardless of its methods
 		if o.route.Path == path && o.route.Method == method {
 			return &o.route, params
 		}
@@ -344,7 +344,7 @@ func (e *exchange) isImage() bool {
 	return image && e.status == http.StatusOK && strings.HasPrefix(e.answered.Get("Content-Type"), "image/")
 }
 
-// checkAlways is what every response under /v1 keeps to, whatever its status and
+// checkAlways is what every response under /v1 keeps to, regardless of its status and
 // whether or not there is an operation. It is the place for further headers
 // that all of them carry.
 func (e *exchange) checkAlways() error {

@@ -198,7 +198,7 @@ func failedRequests(t *testing.T, s *service) []failedRequest {
 	}
 }
 
-// TestFailuresOfOthers: a key sees its own failures, whatever its permissions, and only
+// TestFailuresOfOthers: a key sees its own failures, with any permissions, and only
 // admin sees those of others.
 func TestFailuresOfOthers(t *testing.T) {
 	s := start(t)

@@ -214,7 +214,7 @@ func TestCursorFilters(t *testing.T) {
 		{"another order of the list", fmt.Sprintf("/v1/store/orders?petId=%d&sort=oldest&cursor=%s", pet, ordered), nil},
 		{"another reference", fmt.Sprintf("/v1/store/orders?petId=%d&reference=A&cursor=%s", pet, ordered), nil},
 		{"another pet", "/v1/store/orders?petId=1&cursor=" + ordered, nil},
-		{"another filter besides the pet", fmt.Sprintf("/v1/store/orders?petId=%d&status=placed&cursor=%s", pet, ordered), nil},
+		{"another filter in addition to the pet", fmt.Sprintf("/v1/store/orders?petId=%d&status=placed&cursor=%s", pet, ordered), nil},
 		{"of the orders", "/v1/pets?cursor=" + ordered, nil},
 		{"ids and a status", "/v1/pets?limit=2&cursor=" + filtered, []int64{7, 1}},
 		{"other ids", "/v1/pets?id=10,7&cursor=" + filtered, nil},

@@ -13,8 +13,8 @@ import (
 
 var pathParameter = regexp.MustCompile(`\{\w+\}`)
 
-// TestNotFound: every operation on a resource that doesn't exist, or with something that is
-// no id, returns the resource's 404, even if the request has a precondition.
+// TestNotFound: every operation on a resource that doesn't exist, or with something that isn't a
+// valid id, returns the resource's 404, even if the request has a precondition.
 func TestNotFound(t *testing.T) {
 	t.Parallel()
 	s := start(t).inProcess()

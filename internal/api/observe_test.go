@@ -101,7 +101,7 @@ func TestObserver(t *testing.T) {
 			t.Errorf("%s: got limits %q and failures %q, want %q and %q", name, saw.limits, saw.failed, limits, failed)
 		}
 		if saw.open != 0 {
-			t.Errorf("%s: %d requests are under way after it, want 0", name, saw.open)
+			t.Errorf("%s: %d requests are in progress after it, want 0", name, saw.open)
 		}
 	}
 }

@@ -195,7 +195,7 @@ func TestImageHeaders(t *testing.T) {
 }
 
 // TestLargeImage: an image of several parts arrives whole, and one that is removed
-// meanwhile doesn't look whole.
+// in between doesn't look whole.
 func TestLargeImage(t *testing.T) {
 	s := start(t)
 	pet := s.add(t, animalstore.NewPet{Name: "Rex"})[0].ID

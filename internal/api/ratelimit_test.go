@@ -32,7 +32,7 @@ func (a response) wantLimits(t testing.TB, limit, remaining int64, reset time.Ti
 	}
 }
 
-// TestCharged: whatever becomes of a request with a valid key, unless it is
+// TestCharged: regardless of the outcome of a request with a valid key, unless it is
 // refused for its rate, it costs one.
 func TestCharged(t *testing.T) {
 	s := start(t).inProcess() // which checks how the headers are spelled
@@ -190,7 +190,7 @@ func readLimits(h http.Header) (l limits, err error) {
 	return l, err
 }
 
-// checkLimits checks the limit headers of a response, whatever its status.
+// checkLimits checks the limit headers of a response, regardless of its status.
 func (e *exchange) checkLimits() error {
 	l, err := readLimits(e.answered)
 	if err != nil {

@@ -68,8 +68,8 @@ func TestKeyEndsDuringACall(t *testing.T) {
 	}
 }
 
-// TestPanic: a panic in the API fails only the call, although the SDK runs tools in a
-// goroutine of its own.
+// TestPanic: a panic in the API fails only the call, although the SDK runs tools in its
+// own goroutine.
 func TestPanic(t *testing.T) {
 	a := assistant.New("1", slog.New(slog.DiscardHandler))
 	api := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })

@@ -12,7 +12,7 @@ import (
 const (
 	// DeliveriesKept is how long deliveries are stored.
 	DeliveriesKept = 30 * 24 * time.Hour
-	// MaxInFlight is how many deliveries to one webhook are under way at once.
+	// MaxInFlight is how many deliveries to one webhook are in progress at once.
 	MaxInFlight = 8
 	// AttemptTimeout is how long a receiver may take to respond.
 	AttemptTimeout = 15 * time.Second

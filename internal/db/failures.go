@@ -9,9 +9,9 @@ import (
 
 // Failures stores the requests that got an error response.
 type Failures interface {
-	// AddFailures stores failures, in this order, and assigns their ids, which rise. It
-	// stores only the first of a key and code in each second, and drops the oldest beyond
-	// the limits. Their times are at most [FailureDelay] in the past.
+	// AddFailures stores failures, in this order, with ascending ids. It stores only the
+	// first of a key and code in each second, and drops the oldest beyond the limits. Their
+	// times are at most [FailureDelay] in the past.
 	AddFailures(ctx context.Context, failures []animalstore.Failure, limits FailureLimits) error
 
 	// Failures returns those that match the query, by descending id.

@@ -52,14 +52,14 @@ const (
 // NameEntry is an entry of a pet's name in the index of names.
 type NameEntry struct {
 	Text string
-	// Shared is how many bytes of the text the next smaller entry of the name begins with,
-	// too. So a search for no more than those lists the pet there, or even before, and
+	// Shared is the length in bytes of the prefix that the text has in common with the next
+	// smaller entry of the name. A search for no more than it finds the pet there or before, and
 	// skips this entry.
 	Shared int
 }
 
-// NameEntries returns the entries of a name, in ascending order: what is left of the folded
-// name from each of its first words on, cut off after maxEntry code points. A word starts
+// NameEntries returns the entries of a name, in ascending order: the rest of the folded
+// name from each of its first words on, truncated to maxEntry code points. A word starts
 // at the beginning, and after white space and the characters -_/.,().
 func NameEntries(name string) []NameEntry {
 	folded := FoldName(name)

@@ -15,7 +15,7 @@ type Pets interface {
 	CreatePet(ctx context.Context, p animalstore.NewPet, idempotency *Idempotency) (pet animalstore.Pet, replayed bool, err error)
 
 	// CreatePets does the same as CreatePet for several pets, all of them or none. Their
-	// ids rise in the order given.
+	// ids ascend in the order given.
 	CreatePets(ctx context.Context, pets []animalstore.NewPet, idempotency *Idempotency) (created []animalstore.Pet, replayed bool, err error)
 
 	// Pet returns one pet.

@@ -93,7 +93,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestUntrustedHost: the line to paste contains only a safe address, whatever Host the
+// TestUntrustedHost: the line to paste contains only a safe address, regardless of the Host that the
 // client sends.
 func TestUntrustedHost(t *testing.T) {
 	p := newPages(animalstore.Production, `<b>"version"`)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// Limits of an upload besides its bytes.
+// Limits of an upload, other than its size in bytes.
 const (
 	MaxPixels = 24_000_000
 	MaxMemory = 256 << 20 // of its decoder, in bytes
@@ -108,7 +108,7 @@ const (
 	webpLossy     = "VP8 "
 )
 
-// losslessMemory is what lossless data takes besides its pixels: at most 2,600 groups of
+// losslessMemory is what lossless data takes in addition to its pixels: at most 2,600 groups of
 // Huffman trees.
 const losslessMemory = 128 << 20
 

@@ -55,7 +55,7 @@ func TestDecoderStops(t *testing.T) {
 	}
 }
 
-// TestWebPOrientation: a WebP picture is turned upright whatever the lengths of the chunks
+// TestWebPOrientation: a WebP picture is turned upright with any lengths of the chunks
 // before its EXIF data are, and if that begins as in a JPEG.
 func TestWebPOrientation(t *testing.T) {
 	picture := phototest.WebP(60, 40, color.NRGBA{10, 200, 30, 255})[12:]

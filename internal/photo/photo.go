@@ -17,7 +17,7 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// What is kept of a picture.
+// What is stored of a picture.
 const (
 	MaxSide          = 1600 // pixels on the long side
 	MaxThumbnailSide = 320
@@ -25,7 +25,7 @@ const (
 	quality = 82 // of JPEG
 )
 
-// Picture is what is kept of an upload.
+// Picture is what is stored of an upload.
 type Picture struct {
 	ContentType   string // image/jpeg, or image/png if it has transparency; also of Thumbnail
 	Width, Height int
@@ -33,8 +33,8 @@ type Picture struct {
 	Thumbnail     []byte
 }
 
-// Process decodes an upload whose header [Inspect] has accepted, and makes the picture to
-// keep. Errors with the code invalid_image are for the client; the only other one is that
+// Process decodes an upload whose header [Inspect] has accepted, and renders the picture to
+// store. Errors with the code invalid_image are for the client; the only other one is that
 // of ctx.
 //
 // Process may use MaxMemory and some 50 MiB, so callers limit how many run at once.
@@ -58,7 +58,7 @@ func Process(ctx context.Context, data []byte, header *Header) (*Picture, error)
 const collectAbove = 32 << 20
 
 // decodeSmall decodes a picture and halves it until it is less than twice as large as the
-// picture to keep. The full-size picture is garbage when it returns.
+// stored picture. The full-size picture is garbage when it returns.
 func decodeSmall(ctx context.Context, data []byte, header *Header) (small *image.RGBA, err error) {
 	defer func() {
 		if recover() != nil { // a picture that its decoder doesn't expect
@@ -121,7 +121,7 @@ func FromImage(img *image.RGBA) *Picture {
 }
 
 // encodeAs returns the bytes of a picture, with this quality if it is JPEG. Neither encoder
-// writes metadata. Both fail only on sizes that a picture to keep can't have.
+// writes metadata. Both fail only on sizes that a stored picture can't have.
 func encodeAs(contentType string, img *image.RGBA, quality int) []byte {
 	var b bytes.Buffer
 	var err error

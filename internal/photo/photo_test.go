@@ -165,7 +165,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNoMetadata: nothing that an upload says besides its pixels is kept.
+// TestNoMetadata: nothing in an upload except its pixels is kept.
 func TestNoMetadata(t *testing.T) {
 	const secret = "51.4779N 0.0015W Kodak 0012345"
 	img := phototest.Drawing(200, 100)

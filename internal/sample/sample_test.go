@@ -127,7 +127,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestPhotos: the last pets have a photo, in whatever batch they are, each a different one
+// TestPhotos: the last pets have a photo, in any batch, each a different one
 // that is the same every time.
 func TestPhotos(t *testing.T) {
 	draw := func() (pets []int64, digests []string) {

@@ -59,8 +59,7 @@ type Config struct {
 	// Fatal is called once when storage fails so badly that it can no longer be
 	// trusted. It must end the process. If nil, the server panics.
 	Fatal func(error)
-	// Timeouts limit how long connections may take. The zero value means
-	// [DefaultTimeouts].
+	// Timeouts limit how long connections may take. The zero value means [DefaultTimeouts].
 	Timeouts Timeouts
 
 	Hooks Hooks // for tests only

@@ -130,7 +130,7 @@ func (s *Server) opsHandler() http.Handler {
 	})
 }
 
-// opsHosts are the names under which metrics and profiles are served besides any IP
+// opsHosts are the names under which metrics and profiles are served, in addition to any IP
 // address, which a web page can't take over: localhost, the name to listen on, and the
 // machine's name.
 func opsHosts(listen string) []string {

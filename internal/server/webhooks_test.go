@@ -106,7 +106,7 @@ func addPets(t *testing.T, d db.DB, n int) {
 	}
 }
 
-// TestEveryEventArrives: whatever fails or stops, every event is delivered, with the
+// TestEveryEventArrives: regardless of what fails or stops, every event is delivered, with the
 // same id and body in every attempt. Claims of instances that died are taken over.
 func TestEveryEventArrives(t *testing.T) {
 	t.Parallel()
@@ -164,7 +164,7 @@ func TestIsolation(t *testing.T) {
 	s := run(t, deliveringConfig(t, clock, hangs, fails, works))
 	hookTo(t, s.DB(), clock, hangs, fails, works)
 	addPets(t, s.DB(), 50)
-	// Meanwhile the attempts to the first one don't end.
+	// During this time the attempts to the first one don't end.
 	testenv.Eventually(t, "the working webhook gets all events", func() bool { return works.count() == 50 })
 	hangs.mu.Lock()
 	defer hangs.mu.Unlock()

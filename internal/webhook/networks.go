@@ -74,8 +74,8 @@ func NewNetworks(extra []netip.Prefix) *Networks {
 	}}
 }
 
-// ParseNetworks reads a list of networks such as 10.1.0.0/16. An address stands for
-// itself alone.
+// ParseNetworks reads a list of networks such as 10.1.0.0/16. A bare address is a network
+// of one.
 func ParseNetworks(list []string) ([]netip.Prefix, error) {
 	var networks []netip.Prefix
 	for _, text := range list {

@@ -72,7 +72,7 @@ func NewSender(c SenderConfig) *Sender {
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
 // attemptKey is the key under which a request's context contains itself. net/http gives
-// dialers a context with the same values that outlives the request.
+// dialers a context with the same values that isn't cancelled with the request.
 type attemptKey struct{}
 
 func withAttempt(ctx context.Context) context.Context {

@@ -37,8 +37,8 @@ const (
 	pollEvery = 500 * time.Millisecond
 	// minPollInterval is the minimum time between two polls. Many events share one.
 	minPollInterval = 20 * time.Millisecond
-	// leaseTime is how long a claim lasts: an attempt, and some time to record its result.
-	// Another process takes over from one that was killed within 20 seconds.
+	// leaseTime is how long a claim lasts: an attempt, and some time to record its result. If
+	// a process is killed, another takes over within 20 seconds.
 	leaseTime = db.AttemptTimeout + 3*time.Second
 	// claimTimeout is when a worker stops claiming and sends what it has, because an attempt
 	// begins only if it ends before its lease.

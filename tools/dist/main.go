@@ -33,7 +33,7 @@ const releaseFiles = `animalstore[_\-]*`
 type release struct {
 	root    string // of the repository
 	out     string
-	install string // files that packages install besides the program, and their scripts
+	install string // files that packages install in addition to the program, and their scripts
 	version string
 	commit  string
 	source  string    // URL of the repository; "" if unknown

@@ -1,5 +1,5 @@
-// PocketBase with a collection of animals, for the benchmark. It is a module of
-// its own so that nothing of it reaches the product. Later versions of
+// PocketBase with a collection of animals, for the benchmark. It is a
+// separate module so that nothing of it reaches the product. Later versions of
 // PocketBase (0.40) need Go 1.27.
 module animalstore/bench/peers/pocketbase
 

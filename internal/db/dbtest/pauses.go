@@ -172,9 +172,9 @@ func pausesLoseNothing(t *testing.T, d db.DB) {
 	}
 }
 
-// dispatchMeanwhile publishes and dispatches a little at a time, concurrently with
+// dispatchConcurrently publishes and dispatches a little at a time, concurrently with
 // others, until the returned function is called.
-func dispatchMeanwhile(t *testing.T, d db.DB) (end func()) {
+func dispatchConcurrently(t *testing.T, d db.DB) (end func()) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	for n := range 2 {
@@ -199,16 +199,16 @@ func dispatchMeanwhile(t *testing.T, d db.DB) (end func()) {
 
 // pausesInAnyOrder takes random steps while others dispatch.
 func pausesInAnyOrder(t *testing.T, d db.DB) {
-	defer dispatchMeanwhile(t, d)()
+	defer dispatchConcurrently(t, d)()
 	for round := range testenv.Count(3, 1000) {
 		randomPauses(t, d, uint64(round), 30)
 	}
 }
 
-// typesBesideWriter keeps changing the types of a webhook while another caller makes
+// typesDuringWrites keeps changing the types of a webhook while another caller makes
 // changes that it always gets.
-func typesBesideWriter(t *testing.T, d db.DB) {
-	defer dispatchMeanwhile(t, d)()
+func typesDuringWrites(t *testing.T, d db.DB) {
+	defer dispatchConcurrently(t, d)()
 	a := &audience{t: t, d: d}
 	a.create("pet.created")
 	written := make(chan struct{})

@@ -45,7 +45,7 @@ func wantPet(t *testing.T, d db.DB, want animalstore.Pet) {
 }
 
 // listIsOneState: a list shows one state of the store, even if its pets change
-// meanwhile.
+// during the read.
 func listIsOneState(t *testing.T, d db.DB) {
 	a := mustCreatePet(t, d, animalstore.NewPet{Name: "0", CategoryID: 1, Status: animalstore.PetAvailable}).ID
 	ids := []int64{a}

@@ -221,9 +221,9 @@ func photosLimit(t *testing.T, d db.DB) {
 	}
 }
 
-// photosBesideRemoval: a photo that is added while its pet is removed is removed too, or
+// photosDuringRemoval: a photo that is added while its pet is removed is removed too, or
 // refused.
-func photosBesideRemoval(t *testing.T, d db.DB) {
+func photosDuringRemoval(t *testing.T, d db.DB) {
 	for range 10 {
 		pet := mustCreatePet(t, d, animalstore.NewPet{Name: "Rex", CategoryID: 1})
 		mustAddPhoto(t, d, newPhoto(pet.ID, 10, 1))

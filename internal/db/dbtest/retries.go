@@ -192,7 +192,7 @@ func retriesInSteps(t *testing.T, d db.DB) {
 }
 
 // retriesDuringAttempts retries deliveries that are being sent: each is sent once more,
-// whatever the result of the attempt in progress, which is recorded.
+// regardless of the result of the attempt in progress, which is recorded.
 func retriesDuringAttempts(t *testing.T, d db.DB) {
 	webhook := webhookWithDeliveries(t, d, 1)
 	mustPing(t, d, webhook.ID, animalstore.WebhookPing, noon)

@@ -17,7 +17,7 @@ import (
 var errRefused = errors.New("refused")
 
 // TestBatcher: calls that arrive while a batch runs share the next one, which begins after
-// them. It begins beside a slow batch, up to maxBatches at once.
+// them. It begins while a slow batch runs, up to maxBatches at once.
 func TestBatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type running struct {

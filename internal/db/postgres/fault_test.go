@@ -223,7 +223,7 @@ func TestUnconfirmedCommit_Slow(t *testing.T) {
 	}
 }
 
-// TestServerGone_Slow: whatever happens to the server, more operations than there are connections
+// TestServerGone_Slow: when the server fails, more operations than there are connections
 // end, and succeed again when it is back. Connections from before are detected before
 // anything is sent on them.
 func TestServerGone_Slow(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"animalstore/internal/testenv"
 )
 
-// TestKeysVersionCoversColumns_Slow changes keys with SQL of its own, as an operator might.
+// TestKeysVersionCoversColumns_Slow changes keys with its own SQL, as an operator might.
 func TestKeysVersionCoversColumns_Slow(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)

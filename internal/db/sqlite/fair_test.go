@@ -43,7 +43,7 @@ func TestWritersTakeTurns(t *testing.T) {
 }
 
 // TestReadersTakeTurns: a caller doesn't wait for all reads of another, and a key is
-// looked up meanwhile.
+// looked up without waiting.
 func TestReadersTakeTurns(t *testing.T) {
 	d := newStore(t)
 	var mu sync.Mutex

@@ -261,7 +261,7 @@ CREATE TABLE console_forms (
 
 CREATE INDEX console_forms_by_age ON console_forms (used_at);
 
--- Requests that were answered with an error.
+-- Requests that got an error response.
 CREATE TABLE failures (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
   time        INTEGER NOT NULL,

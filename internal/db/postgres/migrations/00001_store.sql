@@ -263,7 +263,7 @@ CREATE TABLE console_forms (
 );
 CREATE INDEX console_forms_by_age ON console_forms (used_at);
 
--- Requests that were answered with an error.
+-- Requests that got an error response.
 CREATE TABLE failures (
   id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   time        bigint NOT NULL,

@@ -88,7 +88,7 @@ func (f *files) Run(ctx context.Context) {
 func (f *files) check() {
 	found := f.read()
 	if found == f.loaded {
-		f.unusable = contents{}
+		f.unusable, f.checks = contents{}, 0
 		return
 	}
 	cert, err := found.parse()

@@ -214,6 +214,7 @@ func TestBrokenCertificateFiles(t *testing.T) {
 		"no PEM":        {cert: []byte("broken"), key: good.key},
 		"empty":         {cert: nil, key: good.key},
 		"empty key":     {cert: other.cert, key: []byte("\n")},
+		"both empty":    {},
 		"another key":   {cert: other.cert, key: good.key},
 		"expired":       {cert: old.cert, key: old.key},
 		"files swapped": {cert: good.key, key: good.cert},
@@ -237,8 +238,16 @@ func TestBrokenCertificateFiles(t *testing.T) {
 				t.Errorf("got this log, want a second error for the second change:\n%s", log)
 			}
 			other.write(t, dir)
+			for range 2 {
+				w.check()
+				w.want(t, "with good files", 2)
+			}
+			c.write(t, dir)
 			w.check()
-			w.want(t, "with good files", 2)
+			w.check()
+			if log := w.log.String(); strings.Count(log, "level=ERROR") != 3 {
+				t.Errorf("got this log, want a third error when the files are broken again:\n%s", log)
+			}
 		})
 	}
 }

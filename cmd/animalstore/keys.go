@@ -424,7 +424,7 @@ period.`,
 		p.Note("%s has a new secret; the old one %s. Store the new one safely: it isn't shown again.", keyTitle(key), old)
 		return printSecret(p, "key", key.ID, secret, client.KeyWithSecret{Key: key, Secret: secret})
 	})
-	cli.RegisterDuration(cmd, &grace, "grace", "how long the old secret keeps working: a `duration` such as 7d, 12h or 0s (default 24h)")
+	cli.RegisterDuration(cmd, &grace, "grace", "how long the old secret keeps working: a `duration` such as 7d, 12h or 0s")
 	return cmd
 }
 

@@ -103,11 +103,11 @@ func serveCommand() *cobra.Command {
 	flags.StringVar(&f.Backups.Dir, "backup-dir", "", "directory to back up a SQLite database to, regularly")
 	flags.StringVar(&f.backupTo, "backup-to", "", "bucket to back up a SQLite database to, regularly, such as s3://acme-backups/shop; see \"animalstore db backup --help\"")
 	cli.RegisterDuration(cmd, &f.Backups.Every, "backup-every",
-		"how often to back up: a `duration` such as 1d, 12h or 30m (default 24h)")
+		"how often to back up: a `duration` such as 1d, 12h or 30m")
 	flags.IntVar(&f.Backups.Keep, "backup-keep", 7, "how many backups to keep in each place; older ones are deleted")
 	cmd.MarkFlagDirname("backup-dir")
 	cli.RegisterDuration(cmd, &f.EventsRetention, "events-retention",
-		"how long to keep events: a `duration` such as 90d or 12h; 0 keeps them forever (default 30d)")
+		"how long to keep events: a `duration` such as 90d or 12h; 0 keeps them forever")
 	flags.StringVar(&f.photosLimit, "photos-limit", "10GiB", "how much space all photos may take, such as 500MiB or 50GiB")
 	return cmd
 }

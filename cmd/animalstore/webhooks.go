@@ -250,7 +250,7 @@ can change at any time in between.`,
 			})
 		},
 	}
-	cli.RegisterDuration(cmd, &grace, "grace", "how long to sign with the old secret too: a `duration` such as 7d, 12h or 0s (default 24h)")
+	cli.RegisterDuration(cmd, &grace, "grace", "how long to sign with the old secret too: a `duration` such as 7d, 12h or 0s")
 	jsonFlag(cmd)
 	return cmd
 }

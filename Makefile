@@ -102,7 +102,7 @@ bench-growth: need-go ## measure reads with 5 million pets
 	@scripts/setup bench
 	go run ./bench growth $(BENCHFLAGS)
 
-profile: ## collect packaging/profile anew, which releases are compiled with
+profile: ## collect packaging/profile again, which releases are compiled with
 	@scripts/setup bench
 	go run ./bench profile $(BENCHFLAGS)
 

@@ -76,7 +76,7 @@ type Actor string
 const (
 	ActorKey         Actor = "key"          // a request with an API key
 	ActorCommandLine Actor = "command_line" // a command that changed the store itself
-	ActorService     Actor = "service"      // the service on its own, such as a ban
+	ActorService     Actor = "service"      // the service itself, such as a ban
 )
 
 // Event is a change of one resource.

@@ -98,7 +98,7 @@ const documentedPostgres = "postgres://animalstore@127.0.0.1/animalstore"
 func (w walkthrough) script(t *testing.T) string {
 	t.Helper()
 	text := preamble
-	addresses := strings.NewReplacer(documentedRedis, "'"+documentedRedis+"?"+redistest.Patience+"'", documentedPostgres, "'"+w.postgres+"'")
+	addresses := strings.NewReplacer(documentedRedis, "'"+documentedRedis+"?"+redistest.LongTimeout+"'", documentedPostgres, "'"+w.postgres+"'")
 	for i, step := range w.steps {
 		strict, curlrc := "set -e", "strict"
 		if step.output != nil && !step.terminal {

@@ -61,7 +61,7 @@ func testTerminate(t *testing.T, s *server) {
 		t.Errorf("the log doesn't report a clean shutdown:\n%s", log)
 	}
 	if load.total() == before {
-		t.Error("nothing was answered after the signal: the load is too light")
+		t.Error("no request got a response after the signal: the load is too light")
 	}
 	load.wantStored(t, s.database, key)
 }

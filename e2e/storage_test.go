@@ -94,7 +94,7 @@ func TestDiskFull_Slow(t *testing.T) {
 			}
 		}
 		if n := l.unanswered.Load(); n > 0 {
-			t.Fatalf("round %d: %d requests were not answered", round, n)
+			t.Fatalf("round %d: %d requests got no response", round, n)
 		}
 	}
 	s.stop()

@@ -152,7 +152,7 @@ func tlsFlags(cmd *cobra.Command, f *serveFlags) {
 	flags.StringVar(&f.ACME.Cache, "acme-cache", "", "directory for these certificates and their keys (default the database's file with .acme at the end)")
 	flags.StringVar(&f.ACME.Directory, "acme-directory", "", "URL of the authority that issues them (default that of Let's Encrypt)")
 	flags.StringVar(&f.ACME.Email, "acme-email", "", "where the authority may report problems")
-	flags.StringVar(&f.RedirectListen, "redirect-http", "", "address and port, such as :80, that redirects plain HTTP to HTTPS and answers ACME's HTTP challenges")
+	flags.StringVar(&f.RedirectListen, "redirect-http", "", "address and port, such as :80, that redirects plain HTTP to HTTPS and serves ACME's HTTP challenges")
 	cli.CompleteFlag(cmd, "tls-cert", cli.CompleteFiles)
 	cli.CompleteFlag(cmd, "tls-key", cli.CompleteFiles)
 }

@@ -258,7 +258,7 @@ func (s *service) beginWaiting(t testing.TB, c call) <-chan response {
 	return got
 }
 
-// TestEventsWait: a request that waits is answered as soon as there is an event, and
+// TestEventsWait: a waiting request gets its response as soon as there is an event, and
 // moves on over those that don't match.
 func TestEventsWait(t *testing.T) {
 	t.Parallel()

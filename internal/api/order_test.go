@@ -10,7 +10,7 @@ import (
 	"animalstore/internal/api"
 )
 
-// TestOrderOfChecks: a request with several faults is answered for the first
+// TestOrderOfChecks: a request with several faults gets the response to the first
 // of them. Each row has all the faults of the rows below it that fit together.
 func TestOrderOfChecks(t *testing.T) {
 	s := start(t, func(with *setup) { with.origins = []string{"https://shop.example"} })

@@ -128,7 +128,7 @@ func TestPlaceOrder(t *testing.T) {
 	}
 }
 
-// TestOrderOfStoreChecks: a request with several faults is answered for the
+// TestOrderOfStoreChecks: a request with several faults gets the response to the
 // first of them.
 func TestOrderOfStoreChecks(t *testing.T) {
 	t.Parallel()

@@ -222,7 +222,7 @@ func TestStreamComments(t *testing.T) {
 }
 
 // TestStreamEndsWithItsKey: when its key loses what it needs, a stream ends and a waiting
-// request is answered.
+// request gets its response.
 func TestStreamEndsWithItsKey(t *testing.T) {
 	shorten(t, &api.FollowTimes.KeyCheck, 10*time.Millisecond)
 	s := start(t)
@@ -306,7 +306,7 @@ func TestStreamThatIsNotRead(t *testing.T) {
 }
 
 // TestDrainEndsFollowers: when the server stops, streams end cleanly and waiting
-// requests are answered at once.
+// requests get a response at once.
 func TestDrainEndsFollowers(t *testing.T) {
 	s := start(t)
 	st := s.openStream(t, call{path: "/v1/events?after=latest"})

@@ -34,8 +34,7 @@ type signedIn struct {
 	key    *animalstore.Key
 }
 
-// findSession returns the session of a request, or nil. The key is checked anew each
-// time, so a session ends as soon as its key or secret does.
+// findSession returns the session of a request, or nil. The key is checked each time, so a session ends as soon as its key or secret does.
 func (c *Console) findSession(r *http.Request) (*signedIn, error) {
 	cookie, err := r.Cookie(cookieName)
 	if err != nil || cookie.Value == "" {

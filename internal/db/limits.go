@@ -68,7 +68,7 @@ type KeyLimitState struct {
 
 	// DayShortened says that the day was shortened since the state was last saved,
 	// because the clock was set back. The state may then have a day that ends earlier
-	// or has a lower count than the saved one, and is newer nevertheless.
+	// or has a lower count than the saved one, and still be newer.
 	DayShortened bool
 }
 

@@ -91,7 +91,7 @@ type Webhooks interface {
 	// ClaimDeliveries claims deliveries that are due at now, oldest first, until lease.
 	// At most MaxInFlight deliveries of a webhook are claimed at a time, by
 	// all workers together. Only active webhooks have due deliveries, except for pings.
-	// Deliveries returned with an error are claimed nevertheless.
+	// Deliveries returned with an error are still claimed.
 	ClaimDeliveries(ctx context.Context, now, lease animalstore.Time) ([]ClaimedDelivery, error)
 
 	// FinishDelivery stores the result of an attempt and ends the claim. It ignores the

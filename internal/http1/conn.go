@@ -53,7 +53,7 @@ func newConn(socket net.Conn, s *Server) *conn {
 	return c
 }
 
-// serve answers requests until the connection ends or is handed over.
+// serve serves requests until the connection ends or is handed over.
 func (c *conn) serve() {
 	defer func() { // also if a handler called runtime.Goexit
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
@@ -78,7 +78,7 @@ func (c *conn) handOver() {
 	c.server.handOver(c)
 }
 
-// serveSimple answers simple requests until the connection ends or another kind of
+// serveSimple serves simple requests until the connection ends or another kind of
 // request arrives, and reports whether one did.
 func (c *conn) serveSimple() (other bool) {
 	c.buf = make([]byte, maxSimple)

@@ -58,7 +58,7 @@ func parseTarget(target string) (*url.URL, bool) {
 }
 
 // parseFields parses the header fields and reports whether they belong to a simple request.
-// They don't if one of them changes how the request must be read or answered.
+// They don't if one of them changes how the request must be read or served.
 func parseFields(r *http.Request, fields string) bool {
 	r.Header = make(http.Header, strings.Count(fields, "\n"))
 	for fields != "" {

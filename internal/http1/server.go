@@ -2,7 +2,7 @@
 //
 // Nearly every request is of the simplest kind: HTTP/1.1, a few header fields, a short
 // body or none, all in one packet. Such a request is called simple here; request.go
-// defines which are. This package reads and answers simple requests directly. At the
+// defines which are. This package reads and serves simple requests directly. At the
 // first other one it hands the connection over to net/http for good, with every byte
 // received since the last response. So a request never means something different here
 // than it does to net/http: it is either understood completely or left alone.
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Server answers the simple requests on a listener and leaves other connections to an
+// Server serves the simple requests on a listener and leaves other connections to an
 // [http.Server]. It knows which connections still await a response.
 type Server struct {
 	inner  net.Listener

@@ -20,7 +20,7 @@ func (m *Memory) DropIdle() {
 	}
 }
 
-// SetTimeout is for tests in which Redis answers at first and later doesn't.
+// SetTimeout is for tests in which Redis responds at first and later doesn't.
 func (r *Redis) SetTimeout(d time.Duration) { r.timeout = d }
 
 // SetClock makes the script use this clock instead of Redis's.

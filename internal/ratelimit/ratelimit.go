@@ -3,7 +3,7 @@
 //
 // decide.go has the rules. memory.go applies them to counters in this process,
 // redis.go and take.lua to counters that several servers share; redis_fallback.go
-// takes over while Redis doesn't answer. usage.go counts requests by the hour.
+// takes over while Redis doesn't respond. usage.go counts requests by the hour.
 package ratelimit
 
 import (

@@ -28,7 +28,7 @@ type SharedStore interface {
 //
 // Each server also keeps the last known state of the keys it serves in memory and
 // saves it to the store as [Memory] does. It continues from that state while Redis
-// doesn't answer, and sends it to Redis when Redis doesn't know it: because Redis
+// doesn't respond, and sends it to Redis when Redis doesn't know it: because Redis
 // lost its data, or was unreachable while keys were used.
 type Redis struct {
 	client *redisClient
@@ -42,7 +42,7 @@ type Redis struct {
 	timeout time.Duration // of one request
 	clock   func() int64  // the time to pass to the script; nil except in tests
 
-	// fallback is set while Redis doesn't answer and each server decides on its own.
+	// fallback is set while Redis doesn't respond and each server decides on its own.
 	fallback        atomic.Bool
 	fallbackStarted chan struct{}             // signals that fallback was set
 	returned        atomic.Pointer[time.Time] // when fallback last ended; nil: never
@@ -144,8 +144,8 @@ func (r *Redis) Status(ctx context.Context, key *animalstore.Key) (Status, error
 	return status(rep.state, rep.now, key), nil
 }
 
-// errNoRedis means that Redis didn't answer, or wasn't called because of that.
-var errNoRedis = errors.New("redis does not answer")
+// errNoRedis means that Redis didn't respond, or wasn't called because of that.
+var errNoRedis = errors.New("redis does not respond")
 
 // operation is what the script is asked to do.
 type operation string

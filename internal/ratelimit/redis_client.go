@@ -45,7 +45,7 @@ func (c *redisClient) connect() error {
 }
 
 // close closes the connections. It doesn't wait for that, because a Redis that doesn't
-// answer delays it.
+// respond delays it.
 func (c *redisClient) close() {
 	if client := c.current.Swap(nil); client != nil {
 		go (*client).Close()

@@ -132,8 +132,8 @@ func TestReshard(t *testing.T) {
 	}
 }
 
-// TestShardAway: while one primary of a Cluster doesn't answer, the fallback lasts, although
-// the others answer the probe.
+// TestShardAway: while one primary of a Cluster doesn't respond, the fallback lasts, although
+// the others respond to the probe.
 func TestShardAway(t *testing.T) {
 	testenv.OnlySoak(t, "outages of a Cluster")
 	redis := redistest.StartCluster(t, false)

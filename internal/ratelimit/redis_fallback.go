@@ -38,11 +38,11 @@ type redisStats struct {
 
 // RedisStats are the statistics of a Redis since it was created.
 type RedisStats struct {
-	Fallback          bool  // Redis isn't answering right now
+	Fallback          bool  // Redis isn't responding right now
 	Shared            int64 // requests Redis decided
 	FallbackDecisions int64 // requests decided without Redis
 	Failures          int64 // requests whose call failed or timed out
-	Outages           int64 // times that Redis stopped answering
+	Outages           int64 // times that Redis stopped responding
 	Reseeds           int64 // keys that Redis had forgotten
 
 	Calls int64         // with or without a reply
@@ -85,7 +85,7 @@ func (r *Redis) startFallback(err error) {
 		return
 	}
 	r.stats.outages.Add(1)
-	r.log.Warn("Redis does not answer: until it does, this instance enforces limits on its own", "err", err)
+	r.log.Warn("Redis does not respond: until it does, this instance enforces limits on its own", "err", err)
 	select {
 	case r.fallbackStarted <- struct{}{}:
 	default:
@@ -113,7 +113,7 @@ func (r *Redis) saveShortened(ctx context.Context, e *entry, state db.KeyLimitSt
 }
 
 // Run saves the states of keys as [Memory.Run] does, probes a Redis that doesn't
-// answer and reports to it what it missed, until ctx ends.
+// respond and reports to it what it missed, until ctx ends.
 func (r *Redis) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { r.local.Run(ctx) })
@@ -122,7 +122,7 @@ func (r *Redis) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// runProbe probes Redis while it doesn't answer.
+// runProbe probes Redis while it doesn't respond.
 func (r *Redis) runProbe(ctx context.Context) {
 	for {
 		select {
@@ -177,7 +177,7 @@ func (r *Redis) endFallback() {
 	}
 	r.reportsMu.Unlock()
 	r.fallback.Store(false)
-	r.log.Info("Redis answers again: limits are shared between instances")
+	r.log.Info("Redis responds again: limits are shared between instances")
 }
 
 // report is a key with requests that Redis didn't see, to be sent to it.

@@ -192,7 +192,7 @@ func (f *fleet) saveUsage() {
 	}
 }
 
-// failures is the number of calls that Redis didn't answer. It may have counted their
+// failures is the number of calls that Redis didn't respond. It may have counted their
 // requests.
 func (f *fleet) failures() (n int64) {
 	for _, in := range f.servers {

@@ -15,7 +15,7 @@ import (
 // frozenTimeout is how long servers wait for a frozen Redis.
 const frozenTimeout = 50 * time.Millisecond
 
-// freeze makes Redis not answer, while connections stay open.
+// freeze makes Redis not respond, while connections stay open.
 func (f *fleet) freeze(redis *redistest.Server) {
 	redis.Stop()
 	f.setTimeout(frozenTimeout)

@@ -37,7 +37,7 @@ var addressHints = map[topology]string{
 }
 
 // checkTopology returns an error if the first server's topology isn't the one that the
-// address describes. A server that doesn't answer, or refuses to, passes.
+// address describes. A server that doesn't respond, or refuses to, passes.
 func checkTopology(options rueidis.ClientOption) error {
 	want, address := topologyOf(&options), options.InitAddress[0]
 	options.InitAddress, options.ForceSingleClient = []string{address}, true

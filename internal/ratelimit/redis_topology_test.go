@@ -31,7 +31,7 @@ func TestWrongTopology_Slow(t *testing.T) {
 		"redis://" + watcher.Addr + "?master_set=limits&": true,
 		"redis://127.0.0.1:1?addr=127.0.0.1:2&":           true, // can't be reached
 	} {
-		url += redistest.Patience
+		url += redistest.LongTimeout
 		r, err := ratelimit.NewRedis(ratelimit.RedisConfig{URL: url, Environment: animalstore.Production, Store: newMemoryStore(), Now: time.Now, Log: discard})
 		if err == nil {
 			r.Close()

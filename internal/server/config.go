@@ -34,7 +34,7 @@ type Config struct {
 	KeyFile  string     // has the private key of CertFile
 	ACME     certs.ACME // obtains and renews certificates
 	// RedirectListen is the address and port that redirects plain HTTP to HTTPS and
-	// answers ACME's HTTP challenges. "" disables it.
+	// serves ACME's HTTP challenges. "" disables it.
 	RedirectListen string
 
 	// OpsListen is the address and port of metrics and profiles. "" disables them.

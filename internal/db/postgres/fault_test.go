@@ -141,7 +141,7 @@ func TestLostResponses_Slow(t *testing.T) {
 
 	lost := proxy.LoseResponse("commit\x00")
 	if err := create(t, d, "in a transaction", retry); !errors.Is(err, db.ErrOutcomeUnknown) || errors.Is(err, db.ErrUnavailable) {
-		t.Errorf("a lost answer to COMMIT: got %v, want ErrOutcomeUnknown", err)
+		t.Errorf("a lost response to COMMIT: got %v, want ErrOutcomeUnknown", err)
 	}
 	<-lost
 	pet, replayed, err := d.CreatePet(t.Context(), animalstore.NewPet{Name: "in a transaction", CategoryID: 1}, retry)
@@ -156,13 +156,13 @@ func TestLostResponses_Slow(t *testing.T) {
 	// Before COMMIT is sent the outcome is known.
 	lost = proxy.LoseResponse("too early")
 	if err := create(t, d, "too early", &db.Idempotency{KeyID: 1, Token: "u", At: retry.At}); !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
-		t.Errorf("a lost answer before COMMIT: got %v, want ErrUnavailable", err)
+		t.Errorf("a lost response before COMMIT: got %v, want ErrUnavailable", err)
 	}
 	<-lost
 	// The outcome of a read doesn't matter.
 	lost = proxy.LoseResponse("SELECT 1")
 	if err := d.Ping(t.Context()); !errors.Is(err, db.ErrUnavailable) {
-		t.Errorf("a lost answer to a read: got %v, want ErrUnavailable", err)
+		t.Errorf("a lost response to a read: got %v, want ErrUnavailable", err)
 	}
 	<-lost
 	if got, want := names(t, d), map[string]int{"in a transaction": 1, "alone": 1}; fmt.Sprint(got) != fmt.Sprint(want) {

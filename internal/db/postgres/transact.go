@@ -82,7 +82,7 @@ func list[T any](ctx context.Context, d *DB, doing string, scan func(db.Row) (T,
 }
 
 // longPage is the limit above which reading a page of resources with names may take
-// milliseconds of a processor.
+// milliseconds of CPU time.
 const longPage = 50
 
 // listPage is list for a page of resources with names. Only as many long pages are read

@@ -72,8 +72,8 @@ func scanState(r db.Row) (w webhookState, err error) {
 	return w, err
 }
 
-// pending selects the pending deliveries of the webhook (?1). Those of a webhook that isn't
-// active stay pending, except for pings.
+// pending selects the pending deliveries of the webhook (?1). Those of
+// an inactive webhook stay pending, except for pings.
 func (w webhookState) pending() string {
 	if db.FromStored(animalstore.WebhookStates, w.state) == animalstore.WebhookActive {
 		return "webhook_id = ?1 AND deliveries.state = 0"

@@ -177,7 +177,7 @@ func (e expiring) Err() error {
 	}
 }
 
-// TestWriteAtItsDeadline: a disk can hang, so a caller is answered at its deadline. It is
+// TestWriteAtItsDeadline: a disk can hang, so a call returns at its deadline. It is
 // told that nothing was changed only if that is true.
 func TestWriteAtItsDeadline(t *testing.T) {
 	t.Parallel()

@@ -36,11 +36,11 @@ func (d *Download) fetch(ctx context.Context, path string) (*newFile, error) {
 	return f, nil
 }
 
-// A download ends after this many connections in a row that brought nothing new. A part of an
+// A download ends after this many connections in a row without progress. A part of an
 // upload is sent as often.
 const downloadAttempts = 3
 
-// downloadRetry is the wait before a connection if the one before it brought nothing.
+// downloadRetry is the wait before a connection if the one before it made no progress.
 const downloadRetry = 200 * time.Millisecond
 
 // receive downloads the backup into an empty file. It continues where a connection broke.
@@ -75,7 +75,7 @@ type receiving struct {
 	version string
 }
 
-// connect receives what one connection brings. The download is done when it is complete, or
+// connect receives what one connection delivers. The download is done when it is complete, or
 // when another connection wouldn't help.
 func (r *receiving) connect(ctx context.Context) (done bool, err error) {
 	content, err := r.Place.Open(ctx, r.Name, r.at, r.version)

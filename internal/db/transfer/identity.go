@@ -61,7 +61,7 @@ func Identify(ctx context.Context, store Identity, place Place, now time.Time) (
 func (s *Scheduler) identify(ctx context.Context, place Place) (id string, found []Snapshot, err error) {
 	i, err := Identify(ctx, s, place, s.Now())
 	if err == nil && i.Copied.Name != "" {
-		s.Log.Warn("this store is a copy of another one, or another is a copy of it: it has a new id now, and deletes no backups of the old one",
+		s.Log.Warn("this store is a copy of another, or was copied: it has a new id now, and deletes no backups of the old one",
 			"found", i.Copied.Name, "in", place, "old_id", i.Copied.Store, "id", i.ID)
 	}
 	return i.ID, i.Found, err

@@ -61,7 +61,7 @@ type Snapshot struct {
 	File
 	Store string    // id of the store
 	At    time.Time // when the backup began
-	// Ahead means that At hasn't come yet: a clock was wrong. In a list, such a backup counts
+	// Ahead means that At is in the future: a clock was wrong. In a list, such a backup counts
 	// as older than the others, or it would stay the newest until then.
 	Ahead bool
 }

@@ -59,7 +59,7 @@ func bombs() []Upload {
 	return all
 }
 
-// Zeros returns PNG chunks with so many zeros as pixel data, compressed a thousandfold.
+// Zeros returns PNG chunks with n zeros as pixel data, compressed a thousandfold.
 func Zeros(n int) []byte {
 	var b bytes.Buffer
 	w := zlib.NewWriter(&b)

@@ -129,7 +129,7 @@ func Scan(first, last byte, size int, components ...byte) []byte {
 	return append(append(b, first, last, 0), make([]byte, size)...)
 }
 
-// Progressive returns a flat grey progressive JPEG picture with so many scans of AC.
+// Progressive returns a flat grey progressive JPEG picture with this many scans of AC.
 func Progressive(width, height uint16, scans int) []byte {
 	blocks := (int(width) + 15) / 16 * ((int(height) + 15) / 16) * 6
 	b := JPEGFrame(width, height, true, 0x22, 0x11, 0x11)

@@ -45,8 +45,8 @@ func NewProxy(t testing.TB, s *Server) *Proxy {
 	return p
 }
 
-// URL is the address for a limiter, which waits patiently.
-func (p *Proxy) URL() string { return "redis://" + p.Addr + "?" + Patience }
+// URL is the address for a limiter, which waits as long as LongTimeout.
+func (p *Proxy) URL() string { return "redis://" + p.Addr + "?" + LongTimeout }
 
 // Cut closes every connection, and each new one immediately.
 func (p *Proxy) Cut() {

@@ -136,12 +136,12 @@ func (s *Server) port() string {
 // argument is the value of an argument that the server was started with.
 func (s *Server) argument(name string) string { return s.args[slices.Index(s.args, name)+1] }
 
-// Patience is the option of an address with which a limiter waits for Redis for as long as
+// LongTimeout is the option of an address with which a limiter waits for Redis for as long as
 // a busy machine may take.
-var Patience = "timeout=" + testenv.Deadline.String()
+var LongTimeout = "timeout=" + testenv.Deadline.String()
 
-// URL is the address for a limiter, which waits patiently.
-func (s *Server) URL() string { return "redis://" + s.Addr + "?" + Patience }
+// URL is the address for a limiter, which waits as long as LongTimeout.
+func (s *Server) URL() string { return "redis://" + s.Addr + "?" + LongTimeout }
 
 // Kill kills the server, which loses all its data.
 func (s *Server) Kill() {

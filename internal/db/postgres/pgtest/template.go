@@ -9,7 +9,7 @@ import (
 )
 
 // template has the data of a server that was never started. All servers of a process
-// begin with a copy of it: initdb takes five times as much of a processor as copying.
+// begin with a copy of it: initdb takes five times as much CPU time as copying.
 var template struct {
 	mu     sync.Mutex
 	server *Server

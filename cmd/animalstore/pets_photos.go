@@ -55,8 +55,8 @@ most 10 MiB and 24 megapixels. If one of them can't be added, those before it
 stay.`,
 		Example: `  animalstore pets photos add rex.jpg --pet 5
   animalstore pets photos add *.jpg --pet 5 --json`,
-		Args: func(_ *cobra.Command, files []string) error {
-			if len(files) == 0 || len(files) > animalstore.MaxPhotos {
+		Args: func(_ *cobra.Command, names []string) error {
+			if len(names) == 0 || len(names) > animalstore.MaxPhotos {
 				return cli.Usagef("give 1 to %d files: a pet can't have more photos", animalstore.MaxPhotos)
 			}
 			return nil

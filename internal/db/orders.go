@@ -30,8 +30,8 @@ type Orders interface {
 
 // OrderLists are the statements for lists of orders in one direction. Their parameters are
 // the id to begin after, the limit, the stored statuses, the pet and the reference, as far
-// as they have them.
-type OrderLists struct{ All, ByStatus, OfPet, ByReference, OfPetByReference string }
+// as they have them. ByStatus has a single status: merging a list of one takes twice as long.
+type OrderLists struct{ All, ByStatus, ByStatuses, OfPet, ByReference, OfPetByReference string }
 
 // OrderStatement returns the statement for a page and its arguments.
 func OrderStatement(newest, oldest *OrderLists, q animalstore.OrderQuery, page Page) (statement string, args []any) {
@@ -53,8 +53,10 @@ func OrderStatement(newest, oldest *OrderLists, q animalstore.OrderQuery, page P
 		return lists.OfPet, append(args, q.PetID)
 	case q.Reference != "":
 		return lists.ByReference, append(args, string(q.Reference))
+	case len(statuses) == 1:
+		return lists.ByStatus, []any{start, page.Limit, statuses[0]}
 	case len(statuses) < len(animalstore.OrderStatuses):
-		return lists.ByStatus, args
+		return lists.ByStatuses, args
 	}
 	return lists.All, args[:2]
 }

@@ -90,7 +90,9 @@ func (d *DB) UpdateOrder(ctx context.Context, id int64, change func(*animalstore
 var (
 	newestOrders = db.OrderLists{
 		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id < $1 ORDER BY id DESC LIMIT $2",
-		ByStatus: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
+		ByStatus: "SELECT " + db.OrderColumns + ` FROM orders
+			WHERE (status, id) < ($3, $1) AND status >= $3 ORDER BY status DESC, id DESC LIMIT $2`,
+		ByStatuses: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
 			"CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
 			WHERE (status, id) < (one, $1) AND status >= one
 			ORDER BY status DESC, id DESC LIMIT $2) AS o ORDER BY id DESC LIMIT $2`,
@@ -109,7 +111,9 @@ var (
 	}
 	oldestOrders = db.OrderLists{
 		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id > $1 ORDER BY id LIMIT $2",
-		ByStatus: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
+		ByStatus: "SELECT " + db.OrderColumns + ` FROM orders
+			WHERE (status, id) > ($3, $1) AND (status, id) <= ($3, 9223372036854775807) ORDER BY status, id LIMIT $2`,
+		ByStatuses: "SELECT o.* FROM unnest($3::smallint[]) AS one " +
 			"CROSS JOIN LATERAL (SELECT " + db.OrderColumns + ` FROM orders
 			WHERE (status, id) > (one, $1) AND status <= one
 			ORDER BY status, id LIMIT $2) AS o ORDER BY id LIMIT $2`,

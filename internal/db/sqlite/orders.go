@@ -99,7 +99,9 @@ func hasOpenOrder(c *sqlite.Conn, petID int64) (bool, error) {
 var (
 	newestOrders = db.OrderLists{
 		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id < ?1 ORDER BY id DESC LIMIT +?2",
-		ByStatus: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
+		ByStatus: "SELECT " + db.OrderColumns + ` FROM orders
+			WHERE status = ?3 AND id < ?1 ORDER BY id DESC LIMIT +?2`,
+		ByStatuses: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
 			SELECT id FROM orders WHERE status = one AND id < ?1 ORDER BY id DESC LIMIT +?2)
 			ORDER BY id DESC LIMIT +?2`,
 		OfPet: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
@@ -116,7 +118,9 @@ var (
 	}
 	oldestOrders = db.OrderLists{
 		All: "SELECT " + db.OrderColumns + " FROM orders WHERE id > ?1 ORDER BY id LIMIT +?2",
-		ByStatus: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
+		ByStatus: "SELECT " + db.OrderColumns + ` FROM orders
+			WHERE status = ?3 AND id > ?1 ORDER BY id LIMIT +?2`,
+		ByStatuses: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (
 			SELECT id FROM orders WHERE status = one AND id > ?1 ORDER BY id LIMIT +?2)
 			ORDER BY id LIMIT +?2`,
 		OfPet: "SELECT " + db.OrderColumns + ` FROM (SELECT value AS one FROM json_each(?3)) JOIN orders ON id IN (

@@ -102,8 +102,8 @@ type EventQuery struct {
 	// At most one of these says where to begin.
 	After  *int64 // only events after this id: new(int64(17))
 	Latest bool   // only events from now on
-	Before int64  // only events before this id, the newest first
-	Newest bool   // all events, the newest first
+	Before int64  // only events before this id, newest first
+	Newest bool   // all events, newest first
 }
 
 // latest is the position of the newest event.

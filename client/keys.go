@@ -45,7 +45,7 @@ func (k KeyWithSecret) LogValue() slog.Value { return slog.StringValue(k.String(
 // rotated key keep working.
 const DefaultGrace = 24 * time.Hour
 
-// ListKeys lists keys, the newest first, including revoked and expired ones. Like
+// ListKeys lists keys, newest first, including revoked and expired ones. Like
 // all operations on keys it needs a key with the permission admin.
 func (c *Client) ListKeys(ctx context.Context, options ...CallOption) iter.Seq2[animalstore.Key, error] {
 	return list(ctx, c, "listKeys", "/keys", url.Values{}, options, isKey)

@@ -9,7 +9,7 @@ import (
 	"animalstore"
 )
 
-// ListOrders lists orders, the newest first unless q says otherwise, with the guarantee of
+// ListOrders lists orders, newest first unless q says otherwise, with the guarantee of
 // [Client.ListPets].
 func (c *Client) ListOrders(ctx context.Context, q animalstore.OrderQuery, options ...CallOption) iter.Seq2[animalstore.Order, error] {
 	return list(ctx, c, "listOrders", "/store/orders", q.Values(), options, isOrder)

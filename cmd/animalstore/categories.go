@@ -40,7 +40,7 @@ var categoryColumns = []terminal.Column[animalstore.Category]{
 func categoriesListCommand(conn *connection) *cobra.Command {
 	return categories.onList(conn, &cobra.Command{
 		Use:   "list",
-		Short: "List categories, the lowest id first",
+		Short: "List categories, lowest id first",
 		Example: `  animalstore categories list
   animalstore categories list --all --json`,
 	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Category, error] {

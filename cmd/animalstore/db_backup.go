@@ -32,8 +32,8 @@ FILE appears only when the copy is complete, on disk, and has passed the same
 checks as "db check". Until then it is called FILE.partial; if the command is
 killed, the next one removes that. An existing file is never replaced.
 
-For a bucket, the copy is first made next to the store. Its name there consists
-of those of the store's file, its id and the time.
+For a bucket, the copy is first made next to the store. Its name there
+consists of the store's file name, its id and the time.
 
 ` + bucketHelp,
 		Example: `  animalstore db backup tuesday.db

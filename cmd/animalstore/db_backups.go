@@ -276,7 +276,7 @@ var backupColumns = []terminal.Column[storedBackup]{
 func dbBackupsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list DIRECTORY|s3://BUCKET/PREFIX",
-		Short: "List backups, the newest first",
+		Short: "List backups, newest first",
 		Long: `List the backups that "serve --backup-dir" and "--backup-to" made, the newest
 first, with the address that "db restore" takes. STORE is the id of the store:
 a restored or copied store has a new one.

@@ -21,15 +21,15 @@ func eventsCommand() *cobra.Command {
 	cmd := conn.command(&cobra.Command{
 		Use:   "events",
 		Short: "Show changes to the store, and follow new ones",
-		Long: `Show changes to the store, the oldest first, or with --before the newest
-first. Each event says when and how a pet, photo, order, category, key or
-webhook changed, what it was like afterwards, and who made the change. Without
-the permission admin, your key doesn't see the events of keys and webhooks. It
-needs write or admin to see which other key made a change.
+		Long: `Show changes to the store, oldest first, or newest first with --before. Each
+event says when and how a pet, photo, order, category, key or webhook changed,
+what it was like afterwards, and who made the change. Without the permission
+admin, your key doesn't see the events of keys and webhooks. It needs write or
+admin to see which other key made a change.
 
 With --follow, show new events as they happen, or all after --after, until
 Ctrl-C. If the server can't be reached for a while, the command resumes where it
-was.
+stopped.
 
 Each event is one line: aligned on a terminal, tab-separated in a pipe, and a
 JSON object with --json.

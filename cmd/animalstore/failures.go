@@ -52,10 +52,9 @@ func failuresCommand() *cobra.Command {
 	cmd := failures.onList(&conn, &cobra.Command{
 		Use:   "failures",
 		Short: "List requests that failed, and follow new ones",
-		Long: `List the requests that got an error in the last seven days, the
-latest first: those made with your key or, if it has the permission admin, with
-any key. The guide says what to do about each code. A request appears within two
-seconds. Bodies, query values and headers other than X-Request-Id are never
+		Long: `List the requests that got an error in the last seven days, newest first: those
+made with your key or, if it has the permission admin, with any key. The guide
+says what to do about each code. A request appears within two seconds. Bodies, query values and headers other than X-Request-Id are never
 kept.
 
 With --follow, show new ones every five seconds until Ctrl-C, each on one line,

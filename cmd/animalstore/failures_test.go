@@ -42,7 +42,7 @@ func failuresServer(t *testing.T, end func(), pages ...[]int) *client.Client {
 	return c
 }
 
-// TestFollowFailures: each new failure is printed once, the oldest first. Without --since,
+// TestFollowFailures: each new failure is printed once, oldest first. Without --since,
 // those that were there before aren't.
 func TestFollowFailures(t *testing.T) {
 	for _, test := range []struct {

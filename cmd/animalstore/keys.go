@@ -133,8 +133,8 @@ deployment. If there is no store yet, you are asked before one is created.
 
 The permissions pets:read and pets:write are for pets, photos, categories and
 the inventory, orders:read and orders:write for orders. Both :write permissions
-include reading. Read is all reading and write all changes of the store; admin
-is for keys, webhooks and the status.`,
+include reading. For the whole store, read allows all reading and write all
+changes; admin is for keys, webhooks and the status.`,
 		Example: `  animalstore keys create --name shop --plan pro
   animalstore keys create --name reports --permissions read --expires 90d
   animalstore keys create --name website --permissions pets:read,orders:write \
@@ -209,7 +209,7 @@ func keysListCommand(at *keyLocation) *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List keys, the latest first, without their secrets",
+		Short: "List keys, newest first, without their secrets",
 		Example: `  animalstore keys list
   animalstore keys list --json`,
 		Args: cli.NoArguments,

@@ -114,11 +114,11 @@ func (at *keyLocation) onKey(cmd *cobra.Command, run func(cmd *cobra.Command, st
 type keyStore interface {
 	// Create adds a key that passed Validate, and returns its secret.
 	Create(context.Context, animalstore.NewKey) (key animalstore.Key, secret string, err error)
-	// List lists keys, the latest first.
+	// List lists keys, newest first.
 	List(ctx context.Context, pageSize int) iter.Seq2[animalstore.Key, error]
 	// Show returns a key, and its current limits if they are known.
 	Show(ctx context.Context, id int64) (animalstore.Key, *ratelimit.Status, error)
-	// Usage is by the hour, the latest first.
+	// Usage is by the hour, newest first.
 	Usage(ctx context.Context, id int64, hours int) (animalstore.Key, []animalstore.Usage, error)
 	// Rotate gives a key a new secret. The old ones keep working for the grace
 	// period.

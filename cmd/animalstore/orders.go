@@ -50,7 +50,7 @@ func ordersListCommand(conn *connection) *cobra.Command {
 	var sort string
 	cmd := orders.onList(conn, &cobra.Command{
 		Use:   "list",
-		Short: "List orders, the latest first",
+		Short: "List orders, newest first",
 		Example: `  animalstore orders list
   animalstore orders list --status placed,approved --sort oldest --all
   animalstore orders list --reference A-1042

@@ -72,7 +72,7 @@ func petsListCommand(conn *connection) *cobra.Command {
 	var name string
 	cmd := pets.onList(conn, &cobra.Command{
 		Use:   "list",
-		Short: "List pets, the latest first, or find them by name",
+		Short: "List pets, newest first, or find them by name",
 		Example: `  animalstore pets list
   animalstore pets list --status available --category 7
   animalstore pets list --name rex

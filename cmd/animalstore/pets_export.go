@@ -21,7 +21,7 @@ func petsExportCommand(conn *connection) *cobra.Command {
 		Use:   "export [FILE]",
 		Short: "Write pets to a file",
 		Long: `Write all pets, or those that match the filters, to a file or to standard
-output, the latest first, as CSV or JSON Lines. A pet that exists during the
+output, newest first, as CSV or JSON Lines. A pet that exists during the
 whole export is written exactly once, even if other pets change.
 
 Requests stay within the limits of the key. The file only appears when it is

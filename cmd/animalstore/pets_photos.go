@@ -101,7 +101,7 @@ func photosListCommand(conn *connection) *cobra.Command {
 	var ids []int64
 	cmd := photos.onList(conn, &cobra.Command{
 		Use:   "list",
-		Short: "List the photos of pets, the oldest first",
+		Short: "List the photos of pets, oldest first",
 		Example: `  animalstore pets photos list --pet 5
   animalstore pets photos list --pet 5,6 --json`,
 		PreRunE: func(*cobra.Command, []string) error {

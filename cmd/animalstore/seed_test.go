@@ -30,7 +30,7 @@ func openStoreAt(t *testing.T, file string) *sqlite.DB {
 // silent prints nothing.
 func silent() *terminal.Printer { return terminal.NewPrinter(io.Discard, io.Discard) }
 
-// everything reads a whole store, the oldest first.
+// everything reads a whole store, oldest first.
 func everything(t *testing.T, store db.DB) (all db.Rows) {
 	t.Helper()
 	const limit = 10_000

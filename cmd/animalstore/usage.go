@@ -75,7 +75,7 @@ var usageColumns = []terminal.Column[animalstore.Usage]{
 	{Title: "REFUSED", Text: func(u animalstore.Usage) string { return decimal(u.Refused) }},
 }
 
-// printUsage prints the total and a row for each hour with requests, the oldest first.
+// printUsage prints the total and a row for each hour with requests, oldest first.
 func printUsage(p *terminal.Printer, key string, usage []animalstore.Usage, hours int) error {
 	if p.JSON {
 		return p.PrintJSON(usage)

@@ -53,7 +53,7 @@ var webhookColumns = []terminal.Column[animalstore.Webhook]{
 func webhooksListCommand(conn *connection) *cobra.Command {
 	return webhooks.onList(conn, &cobra.Command{
 		Use:   "list",
-		Short: "List webhooks, the latest first, without their secrets",
+		Short: "List webhooks, newest first, without their secrets",
 		Example: `  animalstore webhooks list
   animalstore webhooks list --json`,
 	}, &listFlags{}, func(cmd *cobra.Command, s invocation, pageSize int) iter.Seq2[animalstore.Webhook, error] {
@@ -230,7 +230,7 @@ func webhooksRotateCommand(conn *connection) *cobra.Command {
 		Short: "Give a webhook a new secret and print it",
 		Long: `Give a webhook a new secret and print it to standard output, with nothing else.
 For a grace period, events are signed with both secrets, so that the receiver
-can change at any time in between.`,
+can switch at any time during it.`,
 		Example: `  animalstore webhooks rotate 1
   animalstore webhooks rotate 1 --grace 0s`,
 		Args: cli.OneID("webhook", "webhooks"),

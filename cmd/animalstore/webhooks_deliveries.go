@@ -81,8 +81,8 @@ func webhooksDeliveriesCommand(conn *connection) *cobra.Command {
 	var q animalstore.DeliveryQuery
 	cmd := deliveries.onList(conn, &cobra.Command{
 		Use:   "deliveries WEBHOOK",
-		Short: "List what was sent to a webhook, the latest first",
-		Long: `List the deliveries to a webhook, the latest first, with the result of the last
+		Short: "List what was sent to a webhook, newest first",
+		Long: `List the deliveries to a webhook, newest first, with the result of the last
 attempt. "delivery" shows all attempts of one, and what is sent. Deliveries are
 kept for 30 days.`,
 		Example: `  animalstore webhooks deliveries 1
@@ -208,7 +208,7 @@ func webhooksRetryCommand(conn *connection) *cobra.Command {
 		Long: `Send a delivery in any state again, and print it. With --state or --since, send
 all that match, and print how many; --since alone includes delivered ones. If
 one fails, it is retried like a new one. While the webhook is paused or
-disabled, only pings are sent; the rest waits.`,
+disabled, only pings are sent; the others wait.`,
 		Example: `  animalstore webhooks retry 1 27
   animalstore webhooks retry 1 --state failed
   animalstore webhooks retry 1 --since 2h`,

@@ -11,7 +11,7 @@ import (
 func orderTools(schema func(string) object) []tool {
 	return []tool{{
 		name: "list_orders", title: "List orders", operations: []string{"listOrders"},
-		description: "List orders, the newest first unless sort is oldest.",
+		description: "List orders, newest first unless sort is oldest.",
 		parameters: []parameter{
 			choices("status", animalstore.OrderStatuses, "Only orders with one of these statuses. Placed and approved orders are open."),
 			id("petId", "Only orders for the pet with this id."),

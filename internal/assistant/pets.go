@@ -12,7 +12,7 @@ import (
 func petTools(schema func(string) object) []tool {
 	return []tool{{
 		name: "find_pets", title: "Find pets", operations: []string{"listPets"},
-		description: "Find pets by any of name, status, category and id. Without arguments it lists all pets, the newest first. " +
+		description: "Find pets by any of name, status, category and id. Without arguments it lists all pets, newest first. " +
 			"A page may have fewer pets than limit, or none, although there are more: go on until nextCursor is null.",
 		parameters: []parameter{
 			text("name", maxSearch, "The beginning of a word in the pet's name, ignoring case. Not together with ids."),

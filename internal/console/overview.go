@@ -86,7 +86,7 @@ func (p overviewPage) Waits() (n int) {
 	return n
 }
 
-// readWaiting reads the orders that wait for approval or delivery, the oldest first.
+// readWaiting reads the orders that wait for approval or delivery, oldest first.
 func (v *visit) readWaiting(p *overviewPage) error {
 	q := animalstore.OrderQuery{Statuses: openStatuses, Oldest: true}
 	orders, next, err := readRows(v, matching(v.api.ListOrders, q))

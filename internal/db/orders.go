@@ -19,7 +19,7 @@ type Orders interface {
 	// Order returns one order.
 	Order(ctx context.Context, id int64) (animalstore.Order, error)
 
-	// Orders returns orders by id, the newest first unless q says otherwise, at the same
+	// Orders returns orders by id, newest first unless q says otherwise, at the same
 	// cost as Pets.
 	Orders(ctx context.Context, q animalstore.OrderQuery, page Page) ([]animalstore.Order, error)
 

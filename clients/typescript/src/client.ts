@@ -299,7 +299,7 @@ export class Client {
   }
 
   /**
-   * Returns the number of requests of the client's key by hour, the latest first, for the
+   * Returns the number of requests of the client's key by hour, newest first, for the
    * given number of hours, at most 2160, by default 24. Hours without a request are omitted.
    */
   getUsage(hours?: number, options?: CallOptions): Promise<api.UsageHour[]> {

@@ -152,9 +152,9 @@ func dbCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Check that a store is consistent",
 		Long: `Check that a store is consistent: that its file is intact, that pets, photos,
-orders, categories and keys agree with each other, that no byte of a photo was
-changed, and that no event is missing. It also counts them. It only reads, so
-it works while a server is running on the same database. It exits with 1 if
+orders, categories and keys agree with each other, that photos have all their
+bytes, and that no event is missing. It also counts them. It only reads, so it
+works while a server is running on the same database. It exits with 1 if
 anything is wrong.`,
 		Example: `  animalstore db check
   animalstore db check --database postgres://animalstore@db1/store`,

@@ -264,9 +264,9 @@ var (
 
 // number is what ParseInteger accepts. The bounds keep a number from taking much time: none
 // that an int64 needs is longer.
-var number = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
+var number = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][+-]?0*[0-9]{1,2})?$`)
 
-const maxNumber = 400
+const maxNumber = 100
 
 // ParseInteger parses a number whose value is an integer, in any JSON notation: 100,
 // 1e2 and 100.0 are the same. It's exact, because it never converts to a float.

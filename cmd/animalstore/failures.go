@@ -54,8 +54,8 @@ func failuresCommand() *cobra.Command {
 		Short: "List requests that failed, and follow new ones",
 		Long: `List the requests that got an error in the last seven days, newest first: those
 made with your key or, if it has the permission admin, with any key. The guide
-says what to do about each code. A request appears within two seconds. Bodies, query values and headers other than X-Request-Id are never
-kept.
+says what to do about each code. A request appears within two seconds. Bodies,
+query values and headers other than X-Request-Id are never kept.
 
 With --follow, show new ones every five seconds until Ctrl-C, each on one line,
 and as a JSON object with --json. Each check counts as a request.

@@ -274,7 +274,7 @@ export class Client {
    *
    * The service sends the events in a stream, which counts as one request as long as it
    * lasts. If a stream can't be used, because a proxy holds it back or the key has too many,
-   * the client requests events one response after the other for ten minutes, at least two a
+   * the client requests events in sequence for ten minutes, at least two a
    * minute, and then tries a stream again.
    */
   events(query: EventsQuery = {}, options?: CallOptions): AsyncGenerator<api.Event, void, undefined> {
@@ -408,7 +408,7 @@ export class Client {
     return this.#send({ operation: "getWebhook", method: "GET", path: path`/webhooks/${webhookId}`, check: isWebhook }, options);
   }
 
-  /** Changes a webhook and returns it. A resumed webhook never gets the events from while it was paused or disabled. */
+  /** Changes a webhook and returns it. A resumed webhook never gets events that occurred while it was inactive. */
   updateWebhook(webhookId: number, patch: api.WebhookPatch, options?: CallOptions): Promise<api.Webhook> {
     return this.#send({ operation: "updateWebhook", method: "PATCH", path: path`/webhooks/${webhookId}`, body: patch, check: isWebhook }, options);
   }

@@ -360,7 +360,8 @@ var planLimits = map[Plan]Limits{
 func (p Plan) LimitsFor(custom Limits) (Limits, error) {
 	if p == PlanEnterprise {
 		if custom.PerMinute <= 0 || custom.PerDay <= 0 {
-			return Limits{}, Errorf(ValidationFailed, "plan enterprise needs its own limits: give both a per-minute and a per-day limit, positive integers")
+			return Limits{}, Errorf(ValidationFailed,
+				"plan enterprise needs its own limits: give both a per-minute and a per-day limit, positive integers")
 		}
 		return custom, nil
 	}
@@ -369,7 +370,8 @@ func (p Plan) LimitsFor(custom Limits) (Limits, error) {
 		return Limits{}, Errorf(ValidationFailed, "plan %s", MustBeOneOf(Plans))
 	}
 	if custom != (Limits{}) {
-		return Limits{}, Errorf(ValidationFailed, "this plan has fixed limits (%d a minute, %d a day): only enterprise can have its own", fixed.PerMinute, fixed.PerDay)
+		return Limits{}, Errorf(ValidationFailed,
+			"this plan has fixed limits (%d a minute, %d a day): only enterprise can have its own", fixed.PerMinute, fixed.PerDay)
 	}
 	return fixed, nil
 }
@@ -434,7 +436,8 @@ func ParsePermissions(s string) (Permissions, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		p, ok := ParsePermission(strings.TrimSpace(part))
 		if !ok {
-			return 0, Errorf(ValidationFailed, "permissions must be a comma-separated list of %s, not %q", JoinOr(AllPermissions.Names()), s)
+			return 0, Errorf(ValidationFailed, "permissions must be a comma-separated list of %s, not %q",
+				JoinOr(AllPermissions.Names()), s)
 		}
 		set |= p
 	}
@@ -531,7 +534,8 @@ func NewNetworks(networks []string) (Networks, error) {
 	for i, text := range networks {
 		prefix, ok := parseNetwork(text)
 		if !ok {
-			return "", Errorf(ValidationFailed, "networks must be networks such as 203.0.113.0/24 or 2001:db8::/32, or addresses: number %d isn't", i+1)
+			return "", Errorf(ValidationFailed,
+				"networks must be networks such as 203.0.113.0/24 or 2001:db8::/32, or addresses: number %d isn't", i+1)
 		}
 		if prefix != prefix.Masked() {
 			return "", Errorf(ValidationFailed, "networks must have no bits set after the prefix, as in 203.0.113.0/24: number %d has", i+1)

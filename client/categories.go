@@ -29,7 +29,8 @@ func (c *Client) PutCategory(ctx context.Context, category animalstore.Category,
 	body := struct {
 		Name string `json:"name"`
 	}{category.Name}
-	op := operation{name: "putCategory", method: http.MethodPut, path: categoryPath(category.ID), body: body, conditional: true, creates: true}
+	op := operation{name: "putCategory", method: http.MethodPut, path: categoryPath(category.ID), body: body,
+		conditional: true, creates: true}
 	return receive(ctx, c, op, options, isCategory(category.ID))
 }
 

@@ -107,7 +107,8 @@ func noNextEvents(k *call) error {
 // eventsQuery returns the parameters of the first request. With Latest it first requests
 // the newest id: if the first events themselves were requested with after=latest and the
 // response were lost, the retry would miss the events in between.
-func (c *Client) eventsQuery(ctx context.Context, operation string, q animalstore.EventQuery, follow bool, options []CallOption) (url.Values, error) {
+func (c *Client) eventsQuery(ctx context.Context, operation string, q animalstore.EventQuery, follow bool,
+	options []CallOption) (url.Values, error) {
 	query, err := eventParameters(operation, q, maxPageSize)
 	if err != nil {
 		return nil, err

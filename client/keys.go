@@ -69,7 +69,8 @@ func (c *Client) GetKey(ctx context.Context, id int64, options ...CallOption) (a
 // second. Use [IfMatch] to change it only if it is still in the state you read; using
 // the key in between doesn't count as a change.
 func (c *Client) UpdateKey(ctx context.Context, id int64, patch animalstore.KeyPatch, options ...CallOption) (animalstore.Key, error) {
-	return receive(ctx, c, operation{name: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch, conditional: true}, options, isKey)
+	return receive(ctx, c, operation{name: "updateKey", method: http.MethodPatch, path: keyPath(id), body: patch,
+		conditional: true}, options, isKey)
 }
 
 // RevokeKey disables a key permanently. Revoking it again is not an error.
@@ -90,12 +91,14 @@ func rotation(name, path string, grace time.Duration) operation {
 	body := struct {
 		GraceSeconds int64 `json:"graceSeconds"`
 	}{int64((grace + time.Second - 1) / time.Second)}
-	return operation{name: name, method: http.MethodPost, path: path + "/rotate", body: body, repeat: harmful, secret: true, conditional: true}
+	return operation{name: name, method: http.MethodPost, path: path + "/rotate", body: body, repeat: harmful,
+		secret: true, conditional: true}
 }
 
 // UnbanKey lifts the ban of a key, if it has one; [Meta.BanLifted] says whether it did.
 func (c *Client) UnbanKey(ctx context.Context, id int64, options ...CallOption) (animalstore.Key, error) {
-	return receive(ctx, c, operation{name: "unbanKey", method: http.MethodPost, path: keyPath(id) + "/unban", conditional: true}, options, isKey)
+	return receive(ctx, c, operation{name: "unbanKey", method: http.MethodPost, path: keyPath(id) + "/unban",
+		conditional: true}, options, isKey)
 }
 
 // GetKeyUsage is like [Client.GetUsage], for any key.

@@ -12,7 +12,8 @@ import (
 // request; [Client.RateLimit], which returns the latest headers, doesn't.
 func (c *Client) GetLimits(ctx context.Context, options ...CallOption) (animalstore.LimitStatus, error) {
 	op := operation{name: "getLimits", method: http.MethodGet, path: "/limits"}
-	return receive(ctx, c, op, options, func(l *animalstore.LimitStatus) bool { return l.Plan != "" && l.Minute.Limit > 0 && l.Day.Limit > 0 })
+	return receive(ctx, c, op, options,
+		func(l *animalstore.LimitStatus) bool { return l.Plan != "" && l.Minute.Limit > 0 && l.Day.Limit > 0 })
 }
 
 // GetUsage returns the number of requests of the client's key by hour, the latest

@@ -14,7 +14,8 @@ import (
 const maxPageSize = 100
 
 // list iterates over a list. It requests a page when its first entry is needed.
-func list[T any](ctx context.Context, c *Client, name, path string, query url.Values, options []CallOption, check func(*T) bool) iter.Seq2[T, error] {
+func list[T any](ctx context.Context, c *Client, name, path string, query url.Values, options []CallOption,
+	check func(*T) bool) iter.Seq2[T, error] {
 	given := callOptions{pageSize: maxPageSize}
 	for _, option := range options {
 		option(&given)

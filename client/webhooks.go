@@ -57,7 +57,8 @@ func (c *Client) UpdateWebhook(ctx context.Context, id int64, patch animalstore.
 
 // DeleteWebhook removes a webhook with its deliveries.
 func (c *Client) DeleteWebhook(ctx context.Context, id int64, options ...CallOption) error {
-	return c.receiveNothing(ctx, operation{name: "deleteWebhook", method: http.MethodDelete, path: webhookPath(id), conditional: true}, options)
+	return c.receiveNothing(ctx, operation{name: "deleteWebhook", method: http.MethodDelete, path: webhookPath(id),
+		conditional: true}, options)
 }
 
 // RotateWebhook gives a webhook a new secret. During the grace period, in whole
@@ -86,7 +87,8 @@ func (c *Client) PingWebhookAs(ctx context.Context, id int64, eventType animalst
 }
 
 // ListDeliveries lists the deliveries to a webhook, newest first.
-func (c *Client) ListDeliveries(ctx context.Context, webhookID int64, q animalstore.DeliveryQuery, options ...CallOption) iter.Seq2[animalstore.Delivery, error] {
+func (c *Client) ListDeliveries(ctx context.Context, webhookID int64, q animalstore.DeliveryQuery,
+	options ...CallOption) iter.Seq2[animalstore.Delivery, error] {
 	return list(ctx, c, "listDeliveries", webhookPath(webhookID)+"/deliveries", q.Values(), options, isDelivery)
 }
 
@@ -106,7 +108,8 @@ func (c *Client) RetryDelivery(ctx context.Context, webhookID, id int64, options
 // many. For very many it sends several requests. If it gives up before the last of them, the error
 // wraps [ErrOutcomeUnknown], and repeating the call within ten minutes continues it.
 func (c *Client) RetryDeliveries(ctx context.Context, webhookID int64, which animalstore.DeliveryRetry, options ...CallOption) (int, error) {
-	op := operation{name: "retryDeliveries", method: http.MethodPost, path: webhookPath(webhookID) + "/deliveries/retry", body: which, accepted: true, partial: true}
+	op := operation{name: "retryDeliveries", method: http.MethodPost,
+		path: webhookPath(webhookID) + "/deliveries/retry", body: which, accepted: true, partial: true}
 	retried, err := receive(ctx, c, op, options, func(r *animalstore.RetriedDeliveries) bool { return r.Deliveries >= 0 })
 	return retried.Deliveries, err
 }

@@ -110,7 +110,8 @@ func openBackupsBucket(address string) (*s3.Bucket, error) {
 }
 
 // backUpToBucket makes a backup and uploads it.
-func backUpToBucket(ctx context.Context, store, address string, began time.Time, line *terminal.Line, p *terminal.Printer) (copyResult, error) {
+func backUpToBucket(ctx context.Context, store, address string, began time.Time, line *terminal.Line,
+	p *terminal.Printer) (copyResult, error) {
 	bucket, err := openBackupsBucket(address)
 	if err != nil {
 		return copyResult{}, cli.Usagef("%w", err)

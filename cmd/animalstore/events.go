@@ -100,7 +100,8 @@ func (f *eventFlags) check(cmd *cobra.Command) error {
 }
 
 func (f *eventFlags) events(cmd *cobra.Command, s invocation) iter.Seq2[animalstore.Event, error] {
-	q := animalstore.EventQuery{Types: animalstore.EventPatterns(strings.Join(f.types, ",")), Subject: f.subject, PetID: f.pet, Newest: f.before == "latest"}
+	q := animalstore.EventQuery{Types: animalstore.EventPatterns(strings.Join(f.types, ",")), Subject: f.subject,
+		PetID: f.pet, Newest: f.before == "latest"}
 	q.Before, _ = strconv.ParseInt(f.before, 10, 64) // check has seen it
 	switch {
 	case cmd.Flag("after").Changed:

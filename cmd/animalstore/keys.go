@@ -396,7 +396,8 @@ within a day lasts longer.`,
 		case err != nil:
 			return err
 		case lifted:
-			return p.Result(key, "Lifted the ban of key %d (%s). A running server accepts it within a second.", key.ID, terminal.Visible(key.Name))
+			return p.Result(key, "Lifted the ban of key %d (%s). A running server accepts it within a second.",
+				key.ID, terminal.Visible(key.Name))
 		}
 		return p.Result(key, "%s isn't banned.", keyTitle(key))
 	})

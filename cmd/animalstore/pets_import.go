@@ -158,7 +158,8 @@ func (s invocation) noteCost(ctx context.Context, pets int) error {
 	s.Note("%s, %s.", terminal.Count(int64(pets), "pet", "pets"), terminal.Count(requests, "request", "requests"))
 	if today := limits.Day.Remaining; requests > today {
 		s.Note("The key has %s left today: only %s can be added before %s UTC, and until then the key can't be used for anything else.",
-			terminal.Count(today, "request", "requests"), terminal.Count(today*animalstore.MaxPetBatch, "pet", "pets"), terminal.DateTime(limits.Day.Reset.Time))
+			terminal.Count(today, "request", "requests"), terminal.Count(today*animalstore.MaxPetBatch, "pet", "pets"),
+			terminal.DateTime(limits.Day.Reset.Time))
 	}
 	return nil
 }

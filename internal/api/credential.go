@@ -34,7 +34,8 @@ func (s *Server) authenticate(w http.ResponseWriter, r *request) error {
 	d := s.anonymous.Take(s.clientAddr(r.Request))
 	setLimitHeaders(w, d)
 	if !d.Allowed {
-		return animalstore.Errorf(d.Code, "too many unauthenticated requests from your address: retry in %d s with a valid key", d.RetryAfter)
+		return animalstore.Errorf(d.Code,
+			"too many unauthenticated requests from your address: retry in %d s with a valid key", d.RetryAfter)
 	}
 	return err
 }

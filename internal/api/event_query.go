@@ -36,7 +36,8 @@ func parseEventQuery(rawQuery string, stream bool) (*eventQuery, error) {
 		return nil, err
 	}
 	if q.Backwards() && (stream || values.Has("wait")) {
-		return nil, animalstore.Errorf(animalstore.InvalidParameter, "before can't be combined with wait or a stream: it leads back to older events")
+		return nil, animalstore.Errorf(animalstore.InvalidParameter,
+			"before can't be combined with wait or a stream: it leads back to older events")
 	}
 	if stream {
 		return q, nil

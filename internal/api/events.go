@@ -150,5 +150,6 @@ func expiredError(err error) error {
 	if !errors.Is(err, db.ErrEventsExpired) {
 		return err
 	}
-	return animalstore.Errorf(animalstore.EventsExpired, "these events are no longer kept, or the id is from another store: read the lists again, then continue from the newest event (after=latest)")
+	return animalstore.Errorf(animalstore.EventsExpired,
+		"these events are no longer kept, or the id is from another store: read the lists again, then continue from the newest event (after=latest)")
 }

@@ -168,7 +168,8 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *request) error {
 	now := s.Now()
 	until := animalstore.At(now.Add(grace))
 	id := key.ID
-	key, err = s.DB.RotateKey(r.Context(), id, db.KeyRotation{Hash: keys.Hash(secret), At: animalstore.At(now), OldUntil: until}, func(k *animalstore.Key) error {
+	rotation := db.KeyRotation{Hash: keys.Hash(secret), At: animalstore.At(now), OldUntil: until}
+	key, err = s.DB.RotateKey(r.Context(), id, rotation, func(k *animalstore.Key) error {
 		return r.checkIfMatch(keyTag(k.At(now)))
 	})
 	if err != nil {

@@ -153,11 +153,13 @@ func resume[Q filters](l *listQuery, cursor string, given Q, parse func(url.Valu
 		return q, errCursor
 	}
 	if path != l.path {
-		return q, animalstore.Errorf(animalstore.InvalidCursor, "cursor belongs to another list: use it with the path that its Link header has")
+		return q, animalstore.Errorf(animalstore.InvalidCursor,
+			"cursor belongs to another list: use it with the path that its Link header has")
 	}
 	for name := range given.Values() {
 		if given.Values().Get(name) != values.Get(name) {
-			return q, animalstore.Errorf(animalstore.InvalidCursor, "cursor was made with another %s: keep the filter, or omit the cursor to start over", name)
+			return q, animalstore.Errorf(animalstore.InvalidCursor,
+				"cursor was made with another %s: keep the filter, or omit the cursor to start over", name)
 		}
 	}
 	if q, err = parse(values); err != nil {

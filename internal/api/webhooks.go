@@ -97,7 +97,8 @@ func (s *Server) rotateWebhook(w http.ResponseWriter, r *request) error {
 	}
 	secret := keys.MintWebhookSecret()
 	until := animalstore.At(s.Now().Add(grace))
-	webhook, err := s.DB.RotateWebhook(r.Context(), id, secret, until, func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
+	webhook, err := s.DB.RotateWebhook(r.Context(), id, secret, until,
+		func(w *animalstore.Webhook) error { return r.checkIfMatch(webhookTag(*w)) })
 	if err != nil {
 		return webhookKind.notFound(err)
 	}

@@ -56,7 +56,8 @@ func petTools(schema func(string) object) []tool {
 		parameters:  []parameter{petParameter, id("photoId", "Which of the pet's photos to show, the oldest if left out.")},
 		output: output(object{
 			"photos": listOf(schema("Photo")),
-			"shown":  object{"type": []string{"integer", "null"}, "description": "The id of the photo that is shown, null if the pet has none."},
+			"shown": object{"type": []string{"integer", "null"},
+				"description": "The id of the photo that is shown, null if the pet has none."},
 		}),
 		read: petPhoto,
 	}}

@@ -30,14 +30,16 @@ func storeTools(schema func(string) object) []tool {
 		parameters: []parameter{
 			choices("types", changePatterns, "Only changes of these types. pet.* means all changes of pets."),
 			id("petId", "Only changes of the pet with this id, its photos and its orders. Not together with subject."),
-			{name: "subject", schema: object{"type": "string", "pattern": "^(pet|photo|order|category)/-?[0-9]+$", "description": "Only changes of this resource, such as order/9."}},
+			{name: "subject", schema: object{"type": "string", "pattern": "^(pet|photo|order|category)/-?[0-9]+$",
+				"description": "Only changes of this resource, such as order/9."}},
 			id("before", "The nextBefore of the page before. Leave it out for the newest changes."),
 			limitParameter,
 		},
 		output: output(object{
 			"changes": listOf(schema("Event")),
 			"nextBefore": object{
-				"type": []string{"integer", "null"}, "description": "To get earlier changes, call again with the same arguments and this as before. Null if there are none.",
+				"type":        []string{"integer", "null"},
+				"description": "To get earlier changes, call again with the same arguments and this as before. Null if there are none.",
 			},
 		}),
 		read: recentChanges,

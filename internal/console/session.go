@@ -151,7 +151,8 @@ func (v *visit) leadToSignIn() error {
 	if v.r.Method == http.MethodGet || v.r.Method == http.MethodHead {
 		return v.goTo(signInPath(v.r.URL.RequestURI()), "")
 	}
-	return v.renderSignIn(http.StatusUnauthorized, formPage(v.r), "You are signed out, so nothing was changed. Sign in and fill in the form again.")
+	return v.renderSignIn(http.StatusUnauthorized, formPage(v.r),
+		"You are signed out, so nothing was changed. Sign in and fill in the form again.")
 }
 
 // signInPath is the sign-in page that leads to another page afterwards.

@@ -96,7 +96,8 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []Message,
 		r.position = max(r.position, newest)
 		return nil, false, nil
 	}
-	events, last, err := r.hub.store.Events(ctx, db.EventQuery{After: r.position, Types: r.types, Subject: r.query.Subject, PetID: r.query.PetID, Limit: limit})
+	events, last, err := r.hub.store.Events(ctx, db.EventQuery{After: r.position, Types: r.types,
+		Subject: r.query.Subject, PetID: r.query.PetID, Limit: limit})
 	if err != nil {
 		return nil, false, err
 	}
@@ -109,13 +110,15 @@ func (r *Reader) ReadStored(ctx context.Context, limit int) (messages []Message,
 
 // ReadBefore returns matching events before an id, at most limit, newest first,
 // and the id to continue from: 0 once the oldest kept event has been reached.
-func (h *Hub) ReadBefore(ctx context.Context, before int64, q animalstore.EventQuery, view View, limit int) (messages []Message, last int64, err error) {
+func (h *Hub) ReadBefore(ctx context.Context, before int64, q animalstore.EventQuery, view View,
+	limit int) (messages []Message, last int64, err error) {
 	r := &Reader{hub: h, view: view, query: q}
 	if r.types, r.empty = visibleTypes(q.Types.Types(), view); r.empty {
 		_, _, err := h.store.Events(ctx, db.EventQuery{Before: before, Limit: 1}) // checks that the id exists
 		return nil, 0, err
 	}
-	events, last, err := h.store.Events(ctx, db.EventQuery{Before: before, Types: r.types, Subject: q.Subject, PetID: q.PetID, Limit: limit})
+	events, last, err := h.store.Events(ctx, db.EventQuery{Before: before, Types: r.types, Subject: q.Subject,
+		PetID: q.PetID, Limit: limit})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -71,7 +71,8 @@ func (s *Server) eventFigures() []metrics.Figure {
 		gauge("animalstore_event_requests_waiting", "Requests waiting for an event.", followers.Waiting),
 		gauge("animalstore_event_messages", "Events in memory for followers.", hub.Kept),
 		counter("animalstore_event_streams_cut_total", "Streams that were ended because their clients didn't read.", followers.CutStreams),
-		gauge("animalstore_event_lag_seconds", "Time since this instance last polled for events, which is the least time that followers wait for them.", hub.Age.Seconds()),
+		gauge("animalstore_event_lag_seconds",
+			"Time since this instance last polled for events, which is the least time that followers wait for them.", hub.Age.Seconds()),
 	}
 }
 
@@ -94,7 +95,8 @@ func (s *Server) webhookFigures() []metrics.Figure {
 	}
 	figures := []metrics.Figure{
 		gauge("animalstore_webhook_oldest_due_seconds", "How long the oldest due delivery has been waiting; 0 if none is due.", age),
-		gauge("animalstore_webhook_deliveries_waiting", "Deliveries to active webhooks that are due or will be tried again, at most 10,000 for each.", stats.Waiting),
+		gauge("animalstore_webhook_deliveries_waiting",
+			"Deliveries to active webhooks that are due or will be tried again, at most 10,000 for each.", stats.Waiting),
 	}
 	for state, n := range map[string]int{"active": stats.Active, "paused": stats.Paused, "disabled": stats.Disabled} {
 		figures = append(figures, gauge("animalstore_webhooks", "Webhooks by state.", n, "state", state))
@@ -119,7 +121,8 @@ func (s *Server) petFigures() []metrics.Figure {
 		return figures
 	}
 	for _, status := range animalstore.PetStatuses {
-		figures = append(figures, gauge("animalstore_pets", "Pets by status, at most ten seconds old.", inventory.Of(status), "status", string(status)))
+		figures = append(figures, gauge("animalstore_pets", "Pets by status, at most ten seconds old.",
+			inventory.Of(status), "status", string(status)))
 	}
 	return figures
 }
@@ -140,7 +143,8 @@ func remoteBackupFigures(remote *animalstore.RemoteBackup) []metrics.Figure {
 		gauge("animalstore_remote_backup_last_success_timestamp_seconds", "When the newest backup on another machine began, in Unix time; 0 if there is none.", unixOrZero(remote.At)),
 		gauge("animalstore_remote_backup_last_size_bytes", "Size of the newest backup on another machine.", remote.SizeBytes),
 		counter("animalstore_remote_backup_failures_total", "Attempts to make a backup on another machine that failed since the server started.", remote.Failures),
-		gauge("animalstore_remote_backup_failing", "1 if the last attempt to make a backup on another machine failed.", zeroOrOne(remote.Failing)),
+		gauge("animalstore_remote_backup_failing",
+			"1 if the last attempt to make a backup on another machine failed.", zeroOrOne(remote.Failing)),
 	}
 }
 
@@ -153,7 +157,8 @@ func unixOrZero(t animalstore.Time) int64 {
 
 func redisFigures(s ratelimit.RedisStats) []metrics.Figure {
 	return []metrics.Figure{
-		gauge("animalstore_limit_fallback", "1 while Redis doesn't respond and this instance applies limits on its own.", zeroOrOne(s.Fallback)),
+		gauge("animalstore_limit_fallback",
+			"1 while Redis doesn't respond and this instance applies limits on its own.", zeroOrOne(s.Fallback)),
 		counter("animalstore_limit_shared_decisions_total", "Requests decided by Redis.", s.Shared),
 		counter("animalstore_limit_fallback_decisions_total", "Requests that this instance decided on its own.", s.FallbackDecisions),
 		counter("animalstore_limit_fallbacks_total", "Times that Redis became unreachable.", s.Outages),

@@ -31,7 +31,8 @@ func (d *DB) Deliveries(ctx context.Context, webhookID int64, q animalstore.Deli
 	if _, err := d.Webhook(ctx, webhookID); err != nil {
 		return nil, err
 	}
-	return list(ctx, d, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(page.After), page.Limit, webhookID, db.StoredStates(q))
+	return list(ctx, d, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(page.After), page.Limit,
+		webhookID, db.StoredStates(q))
 }
 
 // PingWebhook implements [db.DB].
@@ -53,7 +54,8 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 		if _, err = lockOne(ctx, tx, "lock delivery", db.ScanDelivery, selectDelivery, id, webhookID); err != nil {
 			return err
 		}
-		delivery, err = db.ScanDelivery(tx.QueryRow(ctx, "UPDATE deliveries SET state = 0, tries = 0, retries = retries + 1, due_at = $2 WHERE id = $1 RETURNING "+db.DeliveryColumns, id, at.Milli()))
+		delivery, err = db.ScanDelivery(tx.QueryRow(ctx,
+			"UPDATE deliveries SET state = 0, tries = 0, retries = retries + 1, due_at = $2 WHERE id = $1 RETURNING "+db.DeliveryColumns, id, at.Milli()))
 		return failed("retry delivery", err)
 	})
 	return delivery, err
@@ -67,7 +69,8 @@ const retryDeliveries = `WITH chosen AS (SELECT id FROM deliveries WHERE id = AN
 
 // RetryDeliveries implements [db.DB].
 func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
-	examined, err := d.Deliveries(ctx, q.WebhookID, animalstore.DeliveryQuery{State: q.State}, db.Page{After: q.Before, Limit: db.MaxRetried})
+	examined, err := d.Deliveries(ctx, q.WebhookID, animalstore.DeliveryQuery{State: q.State},
+		db.Page{After: q.Before, Limit: db.MaxRetried})
 	ids, next := q.Select(examined)
 	if err != nil || len(ids) == 0 {
 		return 0, next, err
@@ -195,7 +198,8 @@ func claimFor(ctx context.Context, tx pgx.Tx, webhookID int64, now, lease animal
 	if webhook.State != animalstore.WebhookActive {
 		query = claimPings
 	}
-	return selectAll(ctx, tx, "claim deliveries", db.ScanClaimed(lease), query, webhookID, now.Milli(), db.MaxInFlight-claimed, lease.Milli())
+	return selectAll(ctx, tx, "claim deliveries", db.ScanClaimed(lease), query, webhookID, now.Milli(),
+		db.MaxInFlight-claimed, lease.Milli())
 }
 
 // webhooksWithDue finds the webhooks that have a delivery that is due.

@@ -116,7 +116,8 @@ func (d *DB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string,
 
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (version string, err error) {
-	return readOne(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), d, "select version of keys", db.ScanValue[string], "SELECT version FROM keys_version")
+	return readOne(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), d, "select version of keys",
+		db.ScanValue[string], "SELECT version FROM keys_version")
 }
 
 const selectKey = "SELECT " + keyColumns + " FROM keys WHERE id = $1"
@@ -128,7 +129,8 @@ func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
 
 // Keys implements [db.DB].
 func (d *DB) Keys(ctx context.Context, page db.Page) ([]animalstore.Key, error) {
-	return list(ctx, d, "select keys", db.ScanKey, "SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(page.After), page.Limit)
+	return list(ctx, d, "select keys", db.ScanKey,
+		"SELECT "+keyColumns+" FROM keys WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(page.After), page.Limit)
 }
 
 // lockAdmins locks and returns a key and all others of its environment that can manage

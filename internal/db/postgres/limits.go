@@ -14,7 +14,8 @@ import (
 // LimitState implements [db.DB].
 func (d *DB) LimitState(ctx context.Context, keyID int64) (db.LimitState, error) {
 	ctx = fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup, ID: keyID})
-	s, err := readOne(ctx, d, "select limit state", db.ScanLimitState, "SELECT "+db.LimitColumns+" FROM limit_states WHERE key_id = $1", keyID)
+	s, err := readOne(ctx, d, "select limit state", db.ScanLimitState,
+		"SELECT "+db.LimitColumns+" FROM limit_states WHERE key_id = $1", keyID)
 	if errors.Is(err, db.ErrNotFound) {
 		return s, nil
 	}

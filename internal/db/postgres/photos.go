@@ -118,7 +118,8 @@ func (d *DB) DeletePhoto(ctx context.Context, id int64, check func(*animalstore.
 
 // deletePhotosOf removes all photos of a locked pet.
 func deletePhotosOf(ctx context.Context, tx pgx.Tx, petID int64) error {
-	photos, err := selectAll(ctx, tx, "lock photos", db.ScanPhoto, "SELECT "+db.PhotoColumns+" FROM photos WHERE pet_id = $1 ORDER BY id FOR UPDATE", petID)
+	photos, err := selectAll(ctx, tx, "lock photos", db.ScanPhoto,
+		"SELECT "+db.PhotoColumns+" FROM photos WHERE pet_id = $1 ORDER BY id FOR UPDATE", petID)
 	if err != nil || len(photos) == 0 {
 		return err
 	}

@@ -90,7 +90,8 @@ const longPage = 50
 // a connection in time but no processor: during bursts of long pages, the p99 of small
 // reads would be 420 ms instead of 34. A distant server has its own processors, and most of
 // the time is spent on the network: there, the limit would only make callers wait.
-func listPage[T any](ctx context.Context, d *DB, doing string, limit int, scan func(db.Row) (T, error), query string, args ...any) ([]T, error) {
+func listPage[T any](ctx context.Context, d *DB, doing string, limit int, scan func(db.Row) (T, error), query string,
+	args ...any) ([]T, error) {
 	if limit > longPage && !d.latency.isHigh() {
 		caller := fair.CallerOf(ctx)
 		if err := d.long.Acquire(ctx, caller); err != nil {

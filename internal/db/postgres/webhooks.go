@@ -49,7 +49,8 @@ func (d *DB) Webhook(ctx context.Context, id int64) (animalstore.Webhook, error)
 
 // Webhooks implements [db.DB].
 func (d *DB) Webhooks(ctx context.Context, page db.Page) ([]animalstore.Webhook, error) {
-	return list(ctx, d, "select webhooks", db.ScanWebhook, "SELECT "+db.WebhookColumns+" FROM webhooks WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(page.After), page.Limit)
+	return list(ctx, d, "select webhooks", db.ScanWebhook,
+		"SELECT "+db.WebhookColumns+" FROM webhooks WHERE id < $1 ORDER BY id DESC LIMIT $2", db.UpperBound(page.After), page.Limit)
 }
 
 // UpdateWebhook implements [db.DB].

@@ -123,7 +123,8 @@ func (cs *claims) due(c *sqlite.Conn, w webhookState, now animalstore.Time) (due
 // nextDue returns the earliest time after now at which a delivery of a webhook becomes
 // due, or 0. It reads one entry of an index.
 func nextDue(c *sqlite.Conn, w webhookState, now animalstore.Time) (int64, error) {
-	return selectInt(c, "look for the next delivery", "SELECT due_at FROM deliveries WHERE "+w.pending()+" AND due_at > ?2 ORDER BY due_at LIMIT 1", w.id, now.Milli())
+	return selectInt(c, "look for the next delivery",
+		"SELECT due_at FROM deliveries WHERE "+w.pending()+" AND due_at > ?2 ORDER BY due_at LIMIT 1", w.id, now.Milli())
 }
 
 // WebhookWork implements [db.DB].

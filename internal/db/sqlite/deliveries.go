@@ -23,12 +23,14 @@ func (d *DB) Deliveries(ctx context.Context, webhookID int64, q animalstore.Deli
 		if _, err := selectWebhook(c, webhookID); err != nil {
 			return nil, err
 		}
-		return selectAll(c, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(page.After), page.Limit, webhookID, db.StoredStates(q))
+		return selectAll(c, "select deliveries", db.ScanDelivery, listDeliveries, db.UpperBound(page.After),
+			page.Limit, webhookID, db.StoredStates(q))
 	})
 }
 
 func selectDelivery(c *sqlite.Conn, webhookID, id int64) (animalstore.Delivery, error) {
-	return selectOne(c, "select delivery", db.ScanDelivery, "SELECT "+db.DeliveryColumns+" FROM deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
+	return selectOne(c, "select delivery", db.ScanDelivery,
+		"SELECT "+db.DeliveryColumns+" FROM deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
 }
 
 // Delivery implements [db.DB].
@@ -58,7 +60,8 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 		if delivery, err := selectDelivery(c, webhookID, id); err != nil {
 			return delivery, err
 		}
-		if err := execute(c, "retry delivery", "UPDATE deliveries SET state = 0, tries = 0, retries = retries + 1, due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
+		if err := execute(c, "retry delivery",
+			"UPDATE deliveries SET state = 0, tries = 0, retries = retries + 1, due_at = ? WHERE id = ?", at.Milli(), id); err != nil {
 			return animalstore.Delivery{}, err
 		}
 		return selectDelivery(c, webhookID, id)
@@ -67,7 +70,8 @@ func (d *DB) RetryDelivery(ctx context.Context, webhookID, id int64, at animalst
 
 // RetryDeliveries implements [db.DB].
 func (d *DB) RetryDeliveries(ctx context.Context, q db.RetryQuery, at animalstore.Time) (retried int, next int64, err error) {
-	examined, err := d.Deliveries(ctx, q.WebhookID, animalstore.DeliveryQuery{State: q.State}, db.Page{After: q.Before, Limit: db.MaxRetried})
+	examined, err := d.Deliveries(ctx, q.WebhookID, animalstore.DeliveryQuery{State: q.State},
+		db.Page{After: q.Before, Limit: db.MaxRetried})
 	ids, next := q.Select(examined)
 	if err != nil || len(ids) == 0 {
 		return 0, next, err
@@ -119,7 +123,8 @@ func (d *DB) DispatchEvents(ctx context.Context, at animalstore.Time, max int) (
 				return false, err
 			}
 		}
-		return last < newest, execute(c, "store position", "INSERT INTO webhook_position (id, event_id) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id", last)
+		return last < newest, execute(c, "store position",
+			"INSERT INTO webhook_position (id, event_id) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET event_id = excluded.event_id", last)
 	})
 }
 

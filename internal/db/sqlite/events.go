@@ -106,7 +106,8 @@ func selectEvents(c *sqlite.Conn, page *db.EventPage, q *db.EventQuery, filter *
 
 // eventRange is EventRange on a connection.
 func eventRange(c *sqlite.Conn) (first, newest int64, err error) {
-	err = selectEach(c, "select range of events", func(r row) error { return r.Scan(&first, &newest) }, "SELECT coalesce((SELECT min(id) FROM events), 1) - 1, coalesce((SELECT max(id) FROM events), 0)")
+	err = selectEach(c, "select range of events", func(r row) error { return r.Scan(&first, &newest) },
+		"SELECT coalesce((SELECT min(id) FROM events), 1) - 1, coalesce((SELECT max(id) FROM events), 0)")
 	return first, newest, err
 }
 

@@ -26,7 +26,8 @@ func writeOrReplay[T any](c *sqlite.Conn, idempotency *db.Idempotency, write fun
 	}
 	var hash []byte
 	stored := ""
-	err = selectEach(c, "select idempotency record", func(r row) error { return r.Scan(&hash, &stored) }, "SELECT body_hash, result FROM idempotency_records WHERE key_id = ? AND operation = ? AND token = ? AND created_at > ?",
+	err = selectEach(c, "select idempotency record", func(r row) error { return r.Scan(&hash, &stored) },
+		"SELECT body_hash, result FROM idempotency_records WHERE key_id = ? AND operation = ? AND token = ? AND created_at > ?",
 		idempotency.KeyID, idempotency.Operation, idempotency.Token, idempotency.ExpiredAt().Milli())
 	if err != nil {
 		return r, err

@@ -107,7 +107,8 @@ func (d *DB) KeyNames(ctx context.Context, ids []int64) (names map[int64]string,
 
 // KeysVersion implements [db.DB].
 func (d *DB) KeysVersion(ctx context.Context) (string, error) {
-	return readOne(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), d, "select version of keys", db.ScanValue[string], "SELECT version FROM keys_version")
+	return readOne(fair.WithCaller(ctx, fair.Caller{Kind: fair.Lookup}), d, "select version of keys",
+		db.ScanValue[string], "SELECT version FROM keys_version")
 }
 
 // Key implements [db.DB].
@@ -117,7 +118,8 @@ func (d *DB) Key(ctx context.Context, id int64) (animalstore.Key, error) {
 
 // Keys implements [db.DB].
 func (d *DB) Keys(ctx context.Context, page db.Page) ([]animalstore.Key, error) {
-	return list(ctx, d, "select keys", db.ScanKey, selectKeys+"WHERE id < ? ORDER BY id DESC LIMIT +?", db.UpperBound(page.After), page.Limit)
+	return list(ctx, d, "select keys", db.ScanKey, selectKeys+"WHERE id < ? ORDER BY id DESC LIMIT +?",
+		db.UpperBound(page.After), page.Limit)
 }
 
 const deleteSessions = "DELETE FROM console_sessions WHERE secret IN (SELECT hash FROM key_secrets WHERE key_id = ?)"

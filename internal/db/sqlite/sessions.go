@@ -19,7 +19,8 @@ func (d *DB) CreateSession(ctx context.Context, s db.Session) error {
 // Session implements [db.Sessions].
 func (d *DB) Session(ctx context.Context, hash [32]byte) (db.Session, error) {
 	ctx = fair.WithCaller(ctx, fair.LookupByHash(hash))
-	return readOne(ctx, d, "select session", db.ScanSession(hash), "SELECT secret, expires_at FROM console_sessions WHERE hash = ?", hash[:])
+	return readOne(ctx, d, "select session", db.ScanSession(hash),
+		"SELECT secret, expires_at FROM console_sessions WHERE hash = ?", hash[:])
 }
 
 // DeleteSession implements [db.Sessions].

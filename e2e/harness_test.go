@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -74,8 +72,8 @@ type server struct {
 	t        testing.TB
 	url      string // such as http://127.0.0.1:4711, without /v1
 	database string
-	stdout   *buffer
-	stderr   *buffer
+	stdout   *testenv.Buffer
+	stderr   *testenv.Buffer
 	cmd      *exec.Cmd
 	exited   chan struct{} // closed when the process is gone
 }
@@ -258,24 +256,6 @@ func adminKey(t testing.TB, database string) string {
 	return newKey(t, database, "--name", "admin", "--permissions", "read,write,admin", "--plan", "enterprise", "--per-minute", "1000000000", "--per-day", "1000000000")
 }
 
-// buffer is a bytes.Buffer that can be read while a process writes to it.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // startProgram starts a program in the background, until the test ends.
 func startProgram(t testing.TB, argv ...string) *server {
 	t.Helper()
@@ -293,7 +273,7 @@ func startIn(t testing.TB, dir string, env []string, argv ...string) *server {
 // startProcess starts a command in the background, until the test ends.
 func startProcess(t testing.TB, cmd *exec.Cmd) *server {
 	t.Helper()
-	s := &server{t: t, cmd: cmd, stdout: &buffer{}, stderr: &buffer{}, exited: make(chan struct{})}
+	s := &server{t: t, cmd: cmd, stdout: &testenv.Buffer{}, stderr: &testenv.Buffer{}, exited: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {

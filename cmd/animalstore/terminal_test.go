@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,29 +15,11 @@ import (
 	"github.com/creack/pty"
 )
 
-// lockedBuffer can be written to while it is read.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // background is a command that runs while a test does something else.
 type background struct {
 	t     *testing.T
 	cmd   *exec.Cmd
-	shown lockedBuffer
+	shown testenv.Buffer
 	read  chan struct{} // closed when everything is read
 }
 

@@ -85,7 +85,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	}
 	store, err := openDatabase(ctx, s.cfg.Database,
 		sqlite.Options{Serve: true, Fatal: fatal, NoSync: s.cfg.Hooks.NoSync},
-		postgres.Options{Timeout: s.cfg.Hooks.PostgresTimeout})
+		postgres.Options{Timeout: s.cfg.Hooks.PostgresTimeout, Log: s.cfg.Log})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,9 @@ func alive(c net.Conn) bool {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
+	if u, ok := c.(uncancelled); ok {
+		c = u.Conn
+	}
 	s, ok := c.(syscall.Conn)
 	if !ok {
 		return true

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -47,6 +48,9 @@ func (d *DB) withConn(ctx context.Context, f func(context.Context, *pgx.Conn) er
 	case working.Err() != nil:
 		d.breaker.timedOut(begun, d.probe)
 	}
+	if errors.Is(err, db.ErrOutcomeUnknown) && (working.Err() != nil || warned(conn.Conn())) {
+		d.commits.timedOut(begun, d.awaitCommit)
+	}
 	return err
 }
 
@@ -68,13 +72,39 @@ func (d *DB) acquire(ctx context.Context, caller fair.Caller) (*pgxpool.Conn, er
 // be the one to write to.
 func (d *DB) probe(ctx context.Context) error {
 	d.dropConns()
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
-	defer cancel()
-	if err := d.hosts.find(ctx); err != nil {
+	if _, err := d.findPrimary(ctx); err != nil {
 		return err
 	}
 	d.dropConns() // some were opened before it was found
 	return nil
+}
+
+func (d *DB) findPrimary(ctx context.Context) (changed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	return d.hosts.find(ctx)
+}
+
+// awaitCommit waits until a commit is confirmed, or there is another primary. A primary
+// that lost its standbys may respond to reads for as long as it runs, and never know that
+// one of them was promoted. Its commits wait, each on a connection that PostgreSQL keeps
+// until then, so there is one such commit and no other write.
+func (d *DB) awaitCommit(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	confirmed := make(chan error, 1)
+	go func() { confirmed <- d.hosts.commit(ctx) }()
+	for {
+		if changed, err := d.findPrimary(ctx); err == nil && changed {
+			d.dropConns()
+			return nil
+		}
+		select {
+		case err := <-confirmed:
+			return err
+		case <-time.After(findPause):
+		}
+	}
 }
 
 // dropConns drops all connections, those in use when they are released. The idle ones
@@ -134,6 +164,7 @@ const probePause = 50 * time.Millisecond
 // responds again. Otherwise a request with several operations, or one that waits for
 // others, would wait for several timeouts.
 type breaker struct {
+	text  string       // what is wrong while it is gone
 	heard atomic.Int64 // when the server last responded, since started
 	gone  atomic.Bool
 
@@ -142,8 +173,8 @@ type breaker struct {
 	close   context.CancelFunc
 }
 
-func newBreaker() *breaker {
-	b := &breaker{started: time.Now()}
+func newBreaker(text string) *breaker {
+	b := &breaker{text: text, started: time.Now()}
 	b.ctx, b.close = context.WithCancel(context.Background())
 	return b
 }
@@ -156,7 +187,7 @@ func (b *breaker) responded() { b.heard.Store(b.now()) }
 // check returns an error while the server doesn't respond.
 func (b *breaker) check() error {
 	if b.gone.Load() {
-		return fmt.Errorf("%w: the server does not respond", db.ErrUnavailable)
+		return fmt.Errorf("%w: %s", db.ErrUnavailable, b.text)
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"animalstore"
@@ -45,40 +47,86 @@ const publishEvents = `WITH taken AS (
 	numbered AS (INSERT INTO events (id, ` + eventFields + `)
 		SELECT (SELECT coalesce(max(id), 0) FROM events) + row_number() OVER (ORDER BY seq), ` + eventFields + ` FROM taken
 		RETURNING id)
-	SELECT coalesce(max(id), (SELECT coalesce(max(id), 0) FROM events)) FROM numbered`
+	SELECT count(*), coalesce(max(id), (SELECT coalesce(max(id), 0) FROM events)) FROM numbered`
 
 // PublishEvents implements [db.DB].
 func (d *DB) PublishEvents(ctx context.Context) (newest int64, err error) {
-	waiting := false
+	waiting, numbered := false, 0
 	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		return failed("look for events", c.QueryRow(ctx, eventsWaiting).Scan(&waiting, &newest))
+		if err := c.QueryRow(ctx, eventsWaiting).Scan(&waiting, &newest); err != nil || waiting {
+			return failed("look for events", err)
+		}
+		return d.confirm(ctx, c, newest)
 	})
 	if err != nil || !waiting {
-		return newest, err
+		return newest, unconfirmed(err)
 	}
-	err = d.writeStatement(ctx, "publish events", func(ctx context.Context, c *pgx.Conn) (err error) {
-		newest, err = publishOn(ctx, c)
-		return err
+	err = d.change(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		forgetWarnings(c)
+		numbered, newest, err = publishOn(ctx, c)
+		if err = settled(c, "publish events", err); err != nil {
+			return err
+		}
+		if numbered == 0 { // others were faster
+			return d.confirm(ctx, c, newest)
+		}
+		d.noteConfirmed(newest)
+		return nil
 	})
-	return newest, err
+	return newest, unconfirmed(err)
+}
+
+// confirm returns nil once the commits that this connection sees are confirmed, and with
+// them the numbers of events up to newest. The standby confirms commits in their order, and
+// a server without one shows them only once they are on its disk. One that gave up waiting
+// for its standby, or was restarted, shows commits that a promoted standby may lack, which
+// then gives the numbers to other events.
+func (d *DB) confirm(ctx context.Context, c *pgx.Conn, newest int64) error {
+	if newest <= d.confirmed.Load() {
+		return nil
+	}
+	if err := d.commits.check(); err != nil {
+		return err
+	}
+	forgetWarnings(c)
+	_, err := c.Exec(ctx, "SELECT CASE WHEN current_setting('synchronous_standby_names') <> '' THEN "+emptyCommit+" END")
+	if err := settled(c, "confirm events", err); err != nil {
+		return err
+	}
+	d.noteConfirmed(newest)
+	return nil
+}
+
+func (d *DB) noteConfirmed(newest int64) {
+	for was := d.confirmed.Load(); was < newest && !d.confirmed.CompareAndSwap(was, newest); {
+		was = d.confirmed.Load()
+	}
+}
+
+// unconfirmed returns the error of a reader of events for that of a commit.
+func unconfirmed(err error) error {
+	if errors.Is(err, db.ErrOutcomeUnknown) {
+		return fmt.Errorf("%w: %v", db.ErrUnavailable, err)
+	}
+	return err
 }
 
 // publishOn publishes one batch. Outside of an explicit transaction, the two statements
 // are one implicit transaction and take one round trip. The second sees what others
 // published before it got the lock, because its snapshot is taken afterwards.
-func publishOn(ctx context.Context, c *pgx.Conn) (newest int64, err error) {
+func publishOn(ctx context.Context, c *pgx.Conn) (numbered int, newest int64, err error) {
 	var batch pgx.Batch
 	batch.Queue("SELECT pg_advisory_xact_lock($1)", int64(publishLock))
 	batch.Queue(publishEvents, publishBatch)
 	results := c.SendBatch(ctx, &batch)
 	defer results.Close()
 	if _, err := results.Exec(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	if err := results.QueryRow().Scan(&newest); err != nil {
-		return 0, err
+	if err := results.QueryRow().Scan(&numbered, &newest); err != nil {
+		return 0, 0, err
 	}
-	return newest, results.Close() // the commit
+	return numbered, newest, results.Close() // the commit
 }
 
 // publishQueued publishes the events that are queued when it is called. It ends even if
@@ -109,7 +157,7 @@ func publishAll(ctx context.Context, c *pgx.Conn) error {
 		if err := c.QueryRow(ctx, eventsWaiting).Scan(&waiting, &newest); err != nil || !waiting {
 			return failed("look for events", err)
 		}
-		if _, err := publishOn(ctx, c); err != nil {
+		if _, _, err := publishOn(ctx, c); err != nil {
 			return failed("publish events", err)
 		}
 	}
@@ -181,10 +229,13 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 	}
 	batch.Queue("SELECT " + firstEvent).QueryRow(func(row pgx.Row) error { return row.Scan(&page.First) })
 	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		return failed("select events", c.SendBatch(ctx, &batch).Close())
+		if err := c.SendBatch(ctx, &batch).Close(); err != nil {
+			return failed("select events", err)
+		}
+		return d.confirm(ctx, c, max(page.Newest, page.Last))
 	})
 	if err != nil {
-		return nil, q.After, err
+		return nil, q.After, unconfirmed(err)
 	}
 	return q.Result(&page)
 }

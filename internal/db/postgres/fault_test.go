@@ -200,29 +200,6 @@ func TestLongPages_Slow(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedCommit_Slow: a server that stops waiting for its standby reports a commit
-// with a warning. If that server were lost now, the write would be too.
-func TestUnconfirmedCommit_Slow(t *testing.T) {
-	t.Parallel()
-	server := pgtest.Start(t)
-	url := server.NewDatabase(t, "")
-	d := mustOpen(t, url, Options{Timeout: testenv.Deadline})
-	mustCreate(t, d, "before")
-	server.Set(t, "synchronous_standby_names", "absent")
-	for i, retry := range []*db.Idempotency{nil, {KeyID: 1, Token: "t", At: animalstore.At(time.Now())}} {
-		done := make(chan error, 1)
-		go func() { done <- create(t, d, fmt.Sprint("unconfirmed ", i), retry) }()
-		testenv.Eventually(t, "the write ends", func() bool {
-			// Cancel it, as a statement_timeout would.
-			server.MustExec(t, "postgres", "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND backend_type = 'client backend'")
-			return len(done) > 0
-		})
-		if err := <-done; !errors.Is(err, db.ErrOutcomeUnknown) {
-			t.Errorf("write %d: got %v, want ErrOutcomeUnknown", i, err)
-		}
-	}
-}
-
 // TestServerGone_Slow: when the server fails, more operations than there are connections
 // end, and succeed again when it is back. Connections from before are detected before
 // anything is sent on them.

@@ -9,8 +9,11 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"animalstore"
@@ -44,6 +47,8 @@ type Options struct {
 	MustExist bool
 	// Timeout limits each operation. The default suits a server.
 	Timeout time.Duration
+	// Log is told when another server becomes the primary. By default nothing is.
+	Log *slog.Logger
 }
 
 // DB is a [db.DB] in a PostgreSQL database.
@@ -53,12 +58,15 @@ type DB struct {
 	long    *fair.Semaphore // limits how many long pages are read at once: see listPage
 	latency *latency
 	timeout time.Duration
-	breaker *breaker
+	breaker *breaker // for everything
+	commits *breaker // for writes
 	hosts   *hosts
 	creates batcher[newPet, createdPet]
 	pages   batcher[petPage, []animalstore.Pet]
 
 	finishes sync.Map // of a *batcher[finishCall, finishOutcome] by webhook
+
+	confirmed atomic.Int64 // the highest id of an event that may be shown: see confirm
 }
 
 var _ db.DB = (*DB)(nil)
@@ -70,11 +78,20 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	if opts.Timeout == 0 {
 		opts.Timeout = defaultTimeout
 	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
 	config, err := parseConfig(url, opts.Timeout)
 	if err != nil {
 		return nil, err
 	}
-	hosts := newHosts(config)
+	hosts := newHosts(config, opts.Log)
+	if len(hosts.all) > 1 {
+		finding, cancel := context.WithTimeout(ctx, startTimeout)
+		_, _ = hosts.find(finding) // migrate says why none responds
+		cancel()
+		hosts.order(config.ConnConfig)
+	}
 	if err := migrate(ctx, config.ConnConfig, opts.MustExist); err != nil {
 		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}
@@ -91,7 +108,8 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		long:    fair.NewSemaphore(max(2, runtime.GOMAXPROCS(0)), 0),
 		latency: latency,
 		timeout: opts.Timeout,
-		breaker: newBreaker(),
+		breaker: newBreaker("the server does not respond"),
+		commits: newBreaker("commits are not confirmed"),
 		hosts:   hosts,
 	}
 	d.creates.run, d.creates.timeout = d.createPets, d.timeout
@@ -102,6 +120,7 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 // Close implements [db.DB].
 func (d *DB) Close() error {
 	d.breaker.close()
+	d.commits.close()
 	closed := make(chan struct{})
 	go func() {
 		d.pool.Close()
@@ -158,10 +177,9 @@ func parseConfig(url string, timeout time.Duration) (*pgxpool.Config, error) {
 	for name, value := range map[string]string{
 		"application_name": "animalstore",
 		// The server gives up when we no longer wait. A wait for a lock ends early
-		// enough for us to see the error; a commit is never cut short, because we
-		// stop waiting long before.
+		// enough for us to see the error. None of these cuts a commit short.
 		"lock_timeout":                        milliseconds(timeout * 4 / 5),
-		"statement_timeout":                   milliseconds(timeout * 2),
+		"statement_timeout":                   milliseconds(timeout),
 		"idle_in_transaction_session_timeout": milliseconds(timeout * 2),
 	} {
 		if _, set := conn.RuntimeParams[name]; !set {
@@ -169,7 +187,28 @@ func parseConfig(url string, timeout time.Duration) (*pgxpool.Config, error) {
 		}
 	}
 	conn.OnNotice = noteWarning
+	dial := conn.DialFunc
+	conn.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return uncancelled{c}, nil
+	}
 	return config, nil
 }
+
+// uncancelled is a connection whose statements pgx can't cancel when it gives them up. In a
+// commit that waits for its standby, that would end the wait: the change would be visible,
+// and then be lost if the standby is promoted. pgx sends the request to the address of the
+// connection, so this one has none that can be dialled.
+type uncancelled struct{ net.Conn }
+
+func (c uncancelled) RemoteAddr() net.Addr { return undialled{c.Conn.RemoteAddr()} }
+
+type undialled struct{ net.Addr }
+
+// Network implements [net.Addr]. net.Dial refuses an unknown network at once.
+func (undialled) Network() string { return "undialled" }
 
 func milliseconds(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }

@@ -116,6 +116,9 @@ func (d *DB) writeStatement(ctx context.Context, doing string, f func(context.Co
 }
 
 func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
+	if err := d.commits.check(); err != nil {
+		return err
+	}
 	return d.withConn(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
 		for range maxAttempts {
 			if err = f(ctx, c); !isConflict(err) || c.IsClosed() {
@@ -154,6 +157,10 @@ func transact(ctx context.Context, c *pgx.Conn, f func(context.Context, pgx.Tx) 
 	forgetWarnings(c)
 	return settled(c, "commit", tx.Commit(ctx))
 }
+
+// emptyCommit makes a transaction's commit be written to the log and confirmed, like one
+// with changes.
+const emptyCommit = "pg_logical_emit_message(true, 'animalstore', '')"
 
 // settled derives the outcome of a write from what its commit returned. An error of
 // the connection doesn't show whether the commit was sent: pgx returns the same error

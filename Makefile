@@ -30,7 +30,7 @@ RACETEST = CGO_ENABLED=1 $(GOTEST) -race -gcflags=modernc.org/...=-race=false \
 # Where scripts/setup puts a newer Node, if the system has an old one.
 export PATH := $(CURDIR)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run build dist test check check-slow check-race lint fuzz soak bench bench-quick bench-growth profile interop need-go
+.PHONY: help run build dist test check check-slow check-race lint fuzz soak bench bench-quick bench-growth bench-ceiling profile interop need-go
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -101,6 +101,10 @@ bench-quick: need-go ## compare the server with a bare net/http server, or a com
 bench-growth: need-go ## measure reads with 5 million pets
 	@scripts/setup bench
 	go run ./bench growth $(BENCHFLAGS)
+
+bench-ceiling: need-go ## measure several instances on one PostgreSQL, in 5 minutes
+	@scripts/setup bench
+	go run ./bench ceiling $(BENCHFLAGS)
 
 profile: ## collect packaging/profile again, which releases are compiled with
 	@scripts/setup bench

@@ -99,11 +99,11 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-func TestParsePeak(t *testing.T) {
-	if got := parsePeak("Name:\tx\nVmHWM:\t   20480 kB\nVmRSS:\t   10240 kB\n"); got != 20 {
-		t.Errorf("parsePeak: got %v MiB, want 20", got)
+func TestParseMemory(t *testing.T) {
+	if got := parseMemory("Name:\tx\nVmHWM:\t   20480 kB\nVmRSS:\t   10240 kB\n", "VmHWM"); got != 20 {
+		t.Errorf("parseMemory: got %v MiB, want 20", got)
 	}
-	if err := attempt(func() { parsePeak("Name:\tx\n") }); err == nil {
-		t.Error("parsePeak of a kernel thread: got no error")
+	if err := attempt(func() { parseMemory("Name:\tx\n", "VmHWM") }); err == nil {
+		t.Error("parseMemory of a kernel thread: got no error")
 	}
 }

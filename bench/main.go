@@ -14,12 +14,13 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-const usage = `usage: bench peers|quick|growth|profile [flags]
+const usage = `usage: bench peers|quick|growth|ceiling|profile [flags]
 
   peers    compares the release build with a bare net/http server, PocketBase,
            Fastify and others, and measures how it scales, in 20 minutes.
@@ -28,6 +29,8 @@ const usage = `usage: bench peers|quick|growth|profile [flags]
            with the build of another commit, on SQLite and on PostgreSQL with Redis,
            in a few minutes
   growth   compares reads at 5 million pets with reads at 100 thousand, on both databases
+  ceiling  measures creates, events and deliveries of several instances on one
+           PostgreSQL, and their CPU time, in five minutes
   profile  writes the profile that releases are compiled with, in a minute
 
 Flags, after the command:
@@ -43,7 +46,7 @@ type options struct {
 	strict    bool
 	workloads []string // for quick and peers, including the other parts of a run
 
-	engines []string // for all but peers
+	engines []string // for quick and growth
 
 	// of quick
 	base     string // a revision to compare with
@@ -52,6 +55,8 @@ type options struct {
 	// of peers
 	servers []string
 	results string
+
+	instances []int // of ceiling: how many share a PostgreSQL
 
 	few, many int // pets in the stores that growth compares
 	// divisor is 1, or more in a test: the parts without rounds do only so much of their work.
@@ -68,6 +73,7 @@ var commands = map[string]struct {
 	"peers":   {peers, options{pets: 1_000_000, rounds: 7, burst: time.Second, warmup: time.Second}}, // Node compiles while it runs
 	"quick":   {quick, options{pets: 200_000, rounds: 11, burst: 300 * time.Millisecond, warmup: 200 * time.Millisecond}},
 	"growth":  {growth, options{pets: manyPets, rounds: 9, burst: time.Second, warmup: 200 * time.Millisecond}},
+	"ceiling": {ceiling, options{pets: 200_000, rounds: 5, burst: 2 * time.Second, warmup: 500 * time.Millisecond}},
 	"profile": {profile, options{pets: 200_000, rounds: 1, burst: profileLength}},
 }
 
@@ -137,6 +143,9 @@ func parseOptions(args []string) (name string, o options, err error) {
 		o.workloads = quickWork
 		flags.StringVar(&o.base, "base", "", "also compare with a build of this `revision`")
 		flags.BoolVar(&o.onlyBase, "only-base", false, "compare with -base alone, not with a bare server")
+	case "ceiling":
+		o.workloads, o.instances = ceilingWork, []int{1, 2, 4}
+		flags.Func("instances", "numbers of instances that share the PostgreSQL (default 1,2,4)", numbers(&o.instances))
 	case "growth":
 		o.workloads = namesOf(growthWorkloads)
 	case "peers":
@@ -144,7 +153,7 @@ func parseOptions(args []string) (name string, o options, err error) {
 		flags.Func("servers", "servers to compare ours with, of "+strings.Join(o.servers, ",")+" (default all)", pick(&o.servers))
 		flags.StringVar(&o.results, "results", "", "where to write results (default bench/results, if everything is measured)")
 	}
-	if name != "peers" {
+	if name == "quick" || name == "growth" {
 		o.engines = []string{onSQLite, onPostgres}
 		flags.Func("engines", "databases to run on, of "+strings.Join(o.engines, ",")+" (default all)", pick(&o.engines))
 	}
@@ -174,6 +183,21 @@ func pick(names *[]string) func(string) error {
 			if !slices.Contains(all, name) {
 				return fmt.Errorf("there is no %q", name)
 			}
+		}
+		return nil
+	}
+}
+
+// numbers returns a flag setter for a list of positive numbers.
+func numbers(list *[]int) func(string) error {
+	return func(value string) error {
+		*list = nil
+		for text := range strings.SplitSeq(value, ",") {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q isn't a positive number", text)
+			}
+			*list = append(*list, n)
 		}
 		return nil
 	}

@@ -217,7 +217,8 @@ func (pg *postgres) run(data string) (p *process, url string) {
 	p = pg.launch("postgresql", os.Interrupt, pg.as, filepath.Join(pg.bin, "postgres"), "-D", data, "-p", port,
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 		"-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "full_page_writes=on",
-		"-c", "shared_buffers=256MB", "-c", "max_wal_size=2GB")
+		"-c", "shared_buffers=256MB", "-c", "max_wal_size=2GB",
+		"-c", "max_connections=200") // for eight instances
 	pg.await(p, func() { pg.execute(url, "SELECT 1") })
 	return p, url
 }

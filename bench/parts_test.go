@@ -54,6 +54,7 @@ func TestEveryPart_Slow(t *testing.T) {
 		}, []string{"first page, PostgreSQL", "12 megapixels", "in batches", "quick receiver, postgres", "25ms away"}},
 		// On SQLite, peers has run it.
 		{[]string{"growth", "-engines", "postgres", "-workloads", "cursor,name"}, growth, []string{"random cursor, 11,000 pets, PostgreSQL"}},
+		{[]string{"ceiling", "-instances", "1,2"}, ceiling, []string{"creates, 128", "in batches of 100", "published, and sent to 10", "deliveries to 8", "Connections"}},
 		{[]string{"profile"}, func(r *report) {
 			if n := len(r.bench.collectProfiles(release)); n != len(profileWork) {
 				t.Errorf("got %d profiles, want %d", n, len(profileWork))

@@ -130,18 +130,23 @@ func (p *process) cpu() (sum time.Duration) {
 // in MiB.
 func (p *process) peakMemory() (sum float64) {
 	for pid := range family(p.cmd.Process.Pid) {
-		sum += parsePeak(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))))
+		sum += statusMemory(pid, "VmHWM")
 	}
 	return sum
 }
 
-func parsePeak(status string) (mib float64) {
+// statusMemory is a field of a process's status in /proc, in MiB.
+func statusMemory(pid int, field string) float64 {
+	return parseMemory(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))), field)
+}
+
+func parseMemory(status, field string) (mib float64) {
 	for line := range strings.Lines(status) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
 			must(fmt.Sscanf(value, "%f kB", &mib))
 			return mib / 1024
 		}
 	}
-	check(fmt.Errorf("there is no VmHWM in %q", status))
+	check(fmt.Errorf("there is no %s in %q", field, status))
 	return 0
 }

@@ -45,11 +45,16 @@ type report struct {
 	skipped []string  // servers that are left out, and why
 	results []result
 	costs   []cost
+	primary *primary // of the command ceiling
 }
 
 // tables returns the report as tables. The first contains all rows with a bar.
 func (r *report) tables() []*table {
-	all := []*table{r.barsTable(), resultTable(r.results), costTable(r.costs)}
+	all := []*table{r.barsTable()}
+	if r.primary != nil {
+		all = append(all, r.primary.tables(r.instances)...)
+	}
+	all = append(all, resultTable(r.results), costTable(r.costs))
 	return slices.DeleteFunc(all, func(t *table) bool { return len(t.rows) == 0 })
 }
 

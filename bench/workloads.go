@@ -81,15 +81,21 @@ func randomReads(count int, target func(*rand.Rand) string) []string {
 }
 
 // creates add pets with names and categories as in a sample store.
-func creates(a api, _ int) []string {
-	var requests []string
+func creates(a api, _ int) (requests []string) {
+	for _, body := range createBodies() {
+		requests = append(requests, "POST "+a.create+" "+body)
+	}
+	return requests
+}
+
+func createBodies() (bodies []string) {
 	for batch := range (sample.Store{Seed: 2, Pets: pool}).Batches() {
 		for _, p := range batch.Pets {
 			body := must(json.Marshal(animalstore.NewPet{Name: p.Name, CategoryID: p.CategoryID, Status: animalstore.PetAvailable}))
-			requests = append(requests, "POST "+a.create+" "+string(body))
+			bodies = append(bodies, string(body))
 		}
 	}
-	return requests
+	return bodies
 }
 
 // ninetyTen has nine reads for each create. Half of the reads are lists, both first

@@ -40,7 +40,7 @@ const (
 // that can't hold a store reliably.
 func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error {
 	config = config.Copy()
-	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
+	for _, limit := range limits {
 		config.RuntimeParams[limit] = "0" // a migration of a large table takes minutes
 	}
 	config.ConnectTimeout = max(config.ConnectTimeout, startTimeout)

@@ -9,6 +9,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 	"time"
@@ -125,6 +126,24 @@ func (d *DB) Ping(ctx context.Context) error {
 // Generation implements [db.DB]. Other servers write to the database too.
 func (d *DB) Generation() (uint64, bool) { return 0, false }
 
+// fixedSettings are sent with every connection, whatever the URL says.
+var fixedSettings = map[string]string{
+	// The engine relies on read committed: after waiting for a lock, a statement has to
+	// see what the holder changed.
+	"default_transaction_isolation": "read committed",
+	// A warning reports a commit that the standby didn't confirm.
+	"client_min_messages": "warning",
+	// Every statement has an index. One plan is cached for all values, and without
+	// knowing the limit the planner might prefer to scan the table.
+	"enable_seqscan":    "off",
+	"enable_bitmapscan": "off",
+	"jit":               "off",
+}
+
+// limits are the settings that limit how long a statement or transaction takes. The URL
+// can set them.
+var limits = []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"}
+
 // parseConfig parses a URL and adds the settings that the engine relies on.
 func parseConfig(url string, timeout time.Duration) (*pgxpool.Config, error) {
 	config, err := parseURL(url)
@@ -141,20 +160,7 @@ func parseConfig(url string, timeout time.Duration) (*pgxpool.Config, error) {
 	if conn.ConnectTimeout == 0 {
 		conn.ConnectTimeout = connectTimeout
 	}
-	for name, value := range map[string]string{
-		// The engine relies on read committed: after waiting for a lock, a
-		// statement has to see what the holder changed.
-		"default_transaction_isolation": "read committed",
-		// A warning reports a commit that the standby didn't confirm.
-		"client_min_messages": "warning",
-		// Every statement has an index. One plan is cached for all values, and
-		// without knowing the limit the planner might prefer to scan the table.
-		"enable_seqscan":    "off",
-		"enable_bitmapscan": "off",
-		"jit":               "off",
-	} {
-		conn.RuntimeParams[name] = value
-	}
+	maps.Copy(conn.RuntimeParams, fixedSettings)
 	for name, value := range map[string]string{
 		"application_name": "animalstore",
 		// The server gives up when we no longer wait. A wait for a lock ends early

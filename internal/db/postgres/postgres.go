@@ -76,6 +76,9 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	hosts := newHosts(config)
+	if err := checkPooler(ctx, hosts); err != nil {
+		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
+	}
 	if err := migrate(ctx, config.ConnConfig, opts.MustExist); err != nil {
 		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}

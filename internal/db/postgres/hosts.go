@@ -98,15 +98,16 @@ type response struct {
 // failover, the former primary may be nearer than the new one.
 const findPause = time.Second
 
-// latestOf returns the response with the latest timeline. It doesn't wait for others if that is
-// later than the known one.
+// latestOf returns the response with the latest timeline, of several that of the host that
+// the URL names first. It doesn't wait for others if that is later than the known one.
 func latestOf(responses <-chan response, hosts int, known string) response {
 	best := response{err: context.DeadlineExceeded}
 	var enough <-chan time.Time
 	for range hosts {
 		select {
 		case r := <-responses:
-			if best.err != nil || r.err == nil && r.timeline > best.timeline {
+			later := r.timeline > best.timeline || r.timeline == best.timeline && r.host < best.host
+			if best.err != nil || r.err == nil && later {
 				best = r
 			}
 		case <-enough:

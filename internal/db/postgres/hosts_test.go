@@ -25,6 +25,7 @@ func TestLatestOf(t *testing.T) {
 		{"the former primary first", "", []response{{host: 0, timeline: "00000001"}, {host: 1, timeline: "00000002"}}, 2, 1, 0},
 		{"the former primary last", "", []response{{host: 1, timeline: "0000000B"}, {host: 0, timeline: "0000000A"}}, 2, 1, 0},
 		{"a standby first", "", []response{{host: 0}, {host: 1, timeline: "00000001"}}, 2, 1, 0},
+		{"equal", "00000001", []response{{host: 1, timeline: "00000001"}, {host: 0, timeline: "00000001"}}, 2, 0, 0},
 		{"others are down", "00000001", []response{down, {host: 2, timeline: "00000001"}, down}, 3, 2, 0},
 		{"others hang", "00000001", []response{{host: 1, timeline: "00000001"}}, 3, 1, findPause},
 		{"others hang after a failover", "00000001", []response{{host: 1, timeline: "00000002"}}, 3, 1, 0},

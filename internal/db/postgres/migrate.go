@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"animalstore/internal/db"
@@ -40,7 +41,7 @@ const (
 // that can't hold a store reliably.
 func migrate(ctx context.Context, config *pgx.ConnConfig, mustExist bool) error {
 	config = config.Copy()
-	for _, limit := range []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"} {
+	for _, limit := range limits {
 		config.RuntimeParams[limit] = "0" // a migration of a large table takes minutes
 	}
 	config.ConnectTimeout = max(config.ConnectTimeout, startTimeout)
@@ -164,6 +165,10 @@ func checkServer(ctx context.Context, pool *sql.DB) error {
 func describeConnectError(err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
+		if name, ok := strings.CutPrefix(refused.Message, "unsupported startup parameter: "); ok {
+			return fmt.Errorf("PgBouncer refuses the setting %s: its ignore_startup_parameters must list "+
+				"all that animalstore sends; see docs/scaling.md", name)
+		}
 		return fmt.Errorf("PostgreSQL refuses the connection: %s", refused.Message)
 	}
 	var attempts *pgconn.ConnectError

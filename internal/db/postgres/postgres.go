@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"runtime"
 	"sync"
@@ -88,9 +89,12 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	hosts := newHosts(config, opts.Log)
 	if len(hosts.all) > 1 {
 		finding, cancel := context.WithTimeout(ctx, startTimeout)
-		_, _ = hosts.find(finding) // migrate says why none responds
+		_, _ = hosts.find(finding) // checkPooler says why none responds
 		cancel()
 		hosts.order(config.ConnConfig)
+	}
+	if err := checkPooler(ctx, hosts); err != nil {
+		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
 	}
 	if err := migrate(ctx, config.ConnConfig, opts.MustExist); err != nil {
 		return nil, fmt.Errorf("%s: %w", location(config.ConnConfig), err)
@@ -144,6 +148,24 @@ func (d *DB) Ping(ctx context.Context) error {
 // Generation implements [db.DB]. Other servers write to the database too.
 func (d *DB) Generation() (uint64, bool) { return 0, false }
 
+// fixedSettings are sent with every connection, whatever the URL says.
+var fixedSettings = map[string]string{
+	// The engine relies on read committed: after waiting for a lock, a statement has to
+	// see what the holder changed.
+	"default_transaction_isolation": "read committed",
+	// A warning reports a commit that the standby didn't confirm.
+	"client_min_messages": "warning",
+	// Every statement has an index. One plan is cached for all values, and without
+	// knowing the limit the planner might prefer to scan the table.
+	"enable_seqscan":    "off",
+	"enable_bitmapscan": "off",
+	"jit":               "off",
+}
+
+// limits are the settings that limit how long a statement or transaction takes. The URL
+// can set them.
+var limits = []string{"lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"}
+
 // parseConfig parses a URL and adds the settings that the engine relies on.
 func parseConfig(url string, timeout time.Duration) (*pgxpool.Config, error) {
 	config, err := parseURL(url)
@@ -160,20 +182,7 @@ func parseConfig(url string, timeout time.Duration) (*pgxpool.Config, error) {
 	if conn.ConnectTimeout == 0 {
 		conn.ConnectTimeout = connectTimeout
 	}
-	for name, value := range map[string]string{
-		// The engine relies on read committed: after waiting for a lock, a
-		// statement has to see what the holder changed.
-		"default_transaction_isolation": "read committed",
-		// A warning reports a commit that the standby didn't confirm.
-		"client_min_messages": "warning",
-		// Every statement has an index. One plan is cached for all values, and
-		// without knowing the limit the planner might prefer to scan the table.
-		"enable_seqscan":    "off",
-		"enable_bitmapscan": "off",
-		"jit":               "off",
-	} {
-		conn.RuntimeParams[name] = value
-	}
+	maps.Copy(conn.RuntimeParams, fixedSettings)
 	for name, value := range map[string]string{
 		"application_name": "animalstore",
 		// The server gives up when we no longer wait. A wait for a lock ends early

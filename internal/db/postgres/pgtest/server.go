@@ -34,7 +34,7 @@ type Server struct {
 	process  *process
 }
 
-// process is a running postmaster.
+// process is a running postmaster or pooler.
 type process struct {
 	pid    int
 	exited chan struct{}
@@ -110,14 +110,23 @@ func (s *Server) launch(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	s.process = s.spawn(t, log, syscall.SIGQUIT, // an immediate shutdown
+		filepath.Join(s.binaries, "postgres"), "-D", s.data())
+	s.await(t, "the server responds", "SELECT true")
+}
+
+// spawn starts a program as the user of the server. The program gets a signal when this
+// process ends.
+func (s *Server) spawn(t testing.TB, log *os.File, signal syscall.Signal, program string, args ...string) *process {
+	t.Helper()
 	p := &process{exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// Linux sends the parent-death signal when the thread that started the process
 		// ends.
 		runtime.LockOSThread()
-		cmd := exec.Command(filepath.Join(s.binaries, "postgres"), "-D", s.data())
-		cmd.SysProcAttr = s.attributes(syscall.SIGQUIT) // an immediate shutdown
+		cmd := exec.Command(program, args...)
+		cmd.SysProcAttr = s.attributes(signal)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
 		err := cmd.Start()
 		if err == nil {
@@ -132,8 +141,7 @@ func (s *Server) launch(t testing.TB) {
 	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	s.process = p
-	s.await(t, "the server responds", "SELECT true")
+	return p
 }
 
 // await waits until a query returns true.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"animalstore"
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/testenv"
 )
@@ -74,6 +75,7 @@ type shoppers struct {
 
 	stopping atomic.Bool
 	all      sync.WaitGroup
+	changes  changes
 	mu       sync.Mutex
 	pets     *ledger
 }
@@ -104,6 +106,7 @@ func startShoppers(t *testing.T, instances []*instance, key string, clients int,
 func (s *shoppers) shop(to []*client, i, n int) {
 	want := pet{Name: fmt.Sprintf("shopper %d, number %d", i, n), CategoryID: int64(n % 5), Status: "available"}
 	body, token := newPetBody(want.Name, want.CategoryID, want.Status), fmt.Sprintf("%d-%d", i, n)
+	s.changes.send(want.Name)
 	for attempt := 0; ; attempt++ {
 		k := (i + n + attempt) % len(to)
 		up := s.instances[k].up.Load()
@@ -120,6 +123,7 @@ func (s *shoppers) shop(to []*client, i, n int) {
 			}
 			s.mu.Unlock()
 			s.acknowledged.Add(1)
+			s.changes.acknowledge(nil, animalstore.PetCreated, got.ID, got.Name)
 			s.look(to, (k+1)%len(to), got)
 			return
 		case err == nil && !s.tolerates(a):
@@ -228,6 +232,7 @@ func TestClusterFailover(t *testing.T) {
 	key := adminKey(t, database)
 	f := follow(t, 4, urlsOf(instances), key)
 	load := startShoppers(t, instances, key, 8, "unavailable")
+	h := newHistory(t, instances, key, f, &load.changes)
 	for round := range 20 {
 		load.awaitMore(int64(40 + round%3*10))
 		before := load.retried.Load()
@@ -241,10 +246,11 @@ func TestClusterFailover(t *testing.T) {
 		// The former primary comes back as the standby.
 		primary.Follow(t, standby)
 		primary, standby = standby, primary
+		h.check(t)
 	}
 	load.awaitMore(20)
 	load.stop()
-	f.check(newClient(t, instances[0].server, key))
+	h.finish(t)
 	for _, in := range instances {
 		if in.ended() {
 			t.Errorf("an instance has ended:\n%s", in.output())

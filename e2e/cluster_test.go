@@ -72,6 +72,7 @@ type shoppers struct {
 	tolerate []string
 
 	acknowledged, retried atomic.Int64
+	by                    []*moments // when each instance acknowledged
 
 	stopping atomic.Bool
 	all      sync.WaitGroup
@@ -87,6 +88,9 @@ const pause = 10 * time.Millisecond
 func startShoppers(t *testing.T, instances []*instance, key string, clients int, tolerate ...string) *shoppers {
 	t.Helper()
 	s := &shoppers{t: t, instances: instances, key: key, tolerate: tolerate, pets: newLedger()}
+	for range instances {
+		s.by = append(s.by, &moments{})
+	}
 	for i := range clients {
 		var to []*client
 		for _, in := range instances {
@@ -123,6 +127,7 @@ func (s *shoppers) shop(to []*client, i, n int) {
 			}
 			s.mu.Unlock()
 			s.acknowledged.Add(1)
+			s.by[k].add()
 			s.changes.acknowledge(nil, animalstore.PetCreated, got.ID, got.Name)
 			s.look(to, (k+1)%len(to), got)
 			return
@@ -166,6 +171,15 @@ func (s *shoppers) awaitMore(n int64) {
 	s.t.Helper()
 	before := s.acknowledged.Load()
 	testenv.Eventually(s.t, "more is acknowledged", func() bool { return s.acknowledged.Load() >= before+n })
+}
+
+// awaitEach waits until every instance has acknowledged another change.
+func (s *shoppers) awaitEach(t *testing.T) {
+	t.Helper()
+	begun := time.Now()
+	for i, m := range s.by {
+		testenv.Eventually(t, fmt.Sprintf("instance %d acknowledges a change", i), func() bool { return m.last().After(begun) })
+	}
 }
 
 // stop ends the load and checks that every pet is stored once, exactly as acknowledged.

@@ -252,10 +252,10 @@ func (c *cluster) hosts() (all []string) {
 	return all
 }
 
-// mustExec runs statements on the primary.
-func (c *cluster) mustExec(database string, statements ...string) {
+// mustExec runs statements on a member.
+func (c *cluster) mustExec(m *machine, database string, statements ...string) {
 	c.t.Helper()
-	conn, err := pgx.Connect(c.t.Context(), c.url("postgres", database, c.hosts()...)+"&target_session_attrs=read-write")
+	conn, err := pgx.Connect(c.t.Context(), c.url("postgres", database, m.address+":5432"))
 	if err != nil {
 		c.t.Fatal(err)
 	}

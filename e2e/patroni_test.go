@@ -86,8 +86,10 @@ const within = 5 * time.Second
 func TestPatroni(t *testing.T) {
 	testenv.OnlySoak(t, "takes half an hour")
 	c := startCluster(t)
-	c.mustExec("postgres", "CREATE ROLE animalstore LOGIN", "CREATE DATABASE store OWNER animalstore", "CREATE DATABASE probe")
-	c.mustExec("probe", "CREATE TABLE probes (at timestamptz)")
+	primary, _ := c.awaitHealthy(t)
+	c.mustExec(primary, "postgres",
+		"CREATE ROLE animalstore LOGIN", "CREATE DATABASE store OWNER animalstore", "CREATE DATABASE probe")
+	c.mustExec(primary, "probe", "CREATE TABLE probes (at timestamptz)")
 	direct := c.url("animalstore", "store", c.hosts()...) + "&target_session_attrs=read-write"
 	instances := append(startInstances(t, 2, direct), startInstances(t, 2, c.url("animalstore", "store", c.proxy))...)
 	key := adminKey(t, direct)

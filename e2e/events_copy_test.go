@@ -66,9 +66,9 @@ type followers struct {
 	wg     sync.WaitGroup
 }
 
-// follow starts n followers of several instances. Half of them use the Go client with
-// one instance, and wait for it if it is down. The others read a stream and resume it
-// at another instance when it ends.
+// follow starts n followers of several instances. A third of them use the Go client with one
+// instance, and wait for it if it is down. Others read a stream and resume it at another
+// instance when it ends, or request one page after the other from one instance.
 func follow(t *testing.T, n int, urls []string, key string) *followers {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &followers{cancel: cancel}
@@ -76,11 +76,17 @@ func follow(t *testing.T, n int, urls []string, key string) *followers {
 	for i := range n {
 		c := newCopy(fmt.Sprintf("follower %d", i))
 		f.copies = append(f.copies, c)
-		if i%2 == 0 {
-			client := newGoClient(t, urls[i/2%len(urls)], key, goclient.WithAttemptTimeout(5*time.Second))
+		at := i / 3 % len(urls)
+		switch i % 3 {
+		case 0:
+			client := newGoClient(t, urls[at], key, goclient.WithAttemptTimeout(5*time.Second))
 			f.wg.Go(func() { useClient(ctx, c, client) })
-		} else {
-			f.wg.Go(func() { readStreams(ctx, c, urls, i/2, key) })
+		case 1:
+			f.wg.Go(func() { readStreams(ctx, c, urls, at, key) })
+		case 2:
+			f.wg.Go(func() {
+				readPages(ctx, c, &client{url: urls[at], key: key, http: &http.Client{Timeout: 5 * time.Second}})
+			})
 		}
 	}
 	return f
@@ -113,10 +119,33 @@ func readStreams(ctx context.Context, copied *storeCopy, urls []string, at int, 
 	lastID := "0"
 	for ; ctx.Err() == nil; at++ {
 		if err := readStream(ctx, transport, urls[at%len(urls)], key, &lastID, copied.apply); errors.Is(err, errExpired) {
-			copied.fail(err)
+			copied.fail(errExpired)
 			return
 		}
 		time.Sleep(pause)
+	}
+}
+
+// readPages requests the events after the last one, again and again.
+func readPages(ctx context.Context, copied *storeCopy, c *client) {
+	for last := int64(0); ctx.Err() == nil; time.Sleep(5 * pause) {
+		a, err := c.try("GET", fmt.Sprint("/v1/events?after=", last), "")
+		if err == nil && a.status == http.StatusGone {
+			copied.fail(errExpired)
+			return
+		}
+		if err != nil || a.status != http.StatusOK {
+			continue
+		}
+		var events []animalstore.Event
+		if err := json.Unmarshal([]byte(a.body), &events); err != nil {
+			copied.fail(err)
+			return
+		}
+		for _, e := range events {
+			copied.apply(e)
+			last = e.ID
+		}
 	}
 }
 

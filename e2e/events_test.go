@@ -133,7 +133,7 @@ func TestEventsCopy(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, database string, count int) {
 		instances := startInstances(t, count, database)
 		key := adminKey(t, database)
-		f := follow(t, 8, urlsOf(instances), key)
+		f := follow(t, 9, urlsOf(instances), key)
 		w := startWriters(t, 16, urlsOf(instances), key)
 		h := newHistory(t, instances, key, f, &w.changes)
 		for round := range 1000 {

@@ -179,13 +179,13 @@ restapi: {listen: 'ADDRESS:8008', connect_address: 'ADDRESS:8008'}
 bootstrap:
   dcs:
     ttl: 20
-    loop_wait: 2
-    retry_timeout: 4
+    loop_wait: 5
+    retry_timeout: 5
     synchronous_mode: true
     failsafe_mode: true
     postgresql:
       use_pg_rewind: true
-      parameters: {fsync: 'off', wal_log_hints: 'on', log_min_messages: log, max_connections: 200, shared_buffers: 32MB}
+      parameters: {fsync: 'off', wal_log_hints: 'on', max_connections: 200, shared_buffers: 32MB}
   initdb: [encoding: UTF8, locale: C, no-sync]
 postgresql:
   listen: 'ADDRESS,127.0.0.1:5432'
@@ -196,6 +196,7 @@ postgresql:
   parameters: {unix_socket_directories: ''}
   authentication: {superuser: {username: postgres}, replication: {username: replicator}, rewind: {username: postgres}}
   pg_hba: [host all all all trust, host replication all all trust]
+  basebackup: [checkpoint: fast]
   remove_data_directory_on_rewind_failure: true
   remove_data_directory_on_diverged_timelines: true
 `

@@ -93,8 +93,9 @@ func TestPatroni(t *testing.T) {
 	direct := c.url("animalstore", "store", c.hosts()...) + "&target_session_attrs=read-write"
 	instances := append(startInstances(t, 2, direct), startInstances(t, 2, c.url("animalstore", "store", c.proxy))...)
 	key := adminKey(t, direct)
-	f := follow(t, 8, urlsOf(instances), key)
+	f := follow(t, 12, urlsOf(instances), key)
 	load := startShoppers(t, instances, key, 16, "unavailable")
+	load.stale.Store(int64(within))
 	h := newHistory(t, instances, key, f, &load.changes)
 	offered := c.probe(t)
 

@@ -70,8 +70,8 @@ type shoppers struct {
 	key       string
 	// tolerate are the codes of 503 responses after which they try again.
 	tolerate []string
-	// stale is for how many nanoseconds other instances may not have a pet yet.
-	stale atomic.Int64
+	pause    time.Duration // of each client, between pets
+	stale    time.Duration // how long other instances may not have a pet yet
 
 	acknowledged, retried atomic.Int64
 	by                    []*moments // when each instance acknowledged
@@ -87,25 +87,35 @@ type shoppers struct {
 // because other tests need the processor too.
 const pause = 10 * time.Millisecond
 
-func startShoppers(t *testing.T, instances []*instance, key string, clients int, tolerate ...string) *shoppers {
-	t.Helper()
-	s := &shoppers{t: t, instances: instances, key: key, tolerate: tolerate, pets: newLedger()}
+func newShoppers(t *testing.T, instances []*instance, key string, tolerate ...string) *shoppers {
+	s := &shoppers{t: t, instances: instances, key: key, tolerate: tolerate, pause: pause, pets: newLedger()}
 	for range instances {
 		s.by = append(s.by, &moments{})
 	}
+	return s
+}
+
+func startShoppers(t *testing.T, instances []*instance, key string, clients int, tolerate ...string) *shoppers {
+	t.Helper()
+	s := newShoppers(t, instances, key, tolerate...)
+	s.start(clients)
+	return s
+}
+
+func (s *shoppers) start(clients int) {
+	s.t.Helper()
 	for i := range clients {
 		var to []*client
-		for _, in := range instances {
-			to = append(to, newClient(t, in.server, key))
+		for _, in := range s.instances {
+			to = append(to, newClient(s.t, in.server, s.key))
 		}
 		s.all.Go(func() {
 			for n := 0; !s.stopping.Load(); n++ {
 				s.shop(to, i, n)
-				time.Sleep(pause)
+				time.Sleep(s.pause)
 			}
 		})
 	}
-	return s
 }
 
 // shop adds one pet, and looks for it on another instance.
@@ -162,7 +172,7 @@ func (s *shoppers) look(to []*client, k int, want pet) {
 		switch {
 		case err != nil && s.instances[k].wasUp(up):
 			s.t.Errorf("instance %d, which was up: %v", k, err)
-		case missing && time.Since(begun) < time.Duration(s.stale.Load()):
+		case missing && time.Since(begun) < s.stale:
 			continue
 		case missing:
 			s.t.Errorf("instance %d doesn't have %+v, acknowledged %s ago: %s", k, want, time.Since(begun), a.body)

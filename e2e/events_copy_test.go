@@ -38,10 +38,11 @@ func (c *storeCopy) apply(e animalstore.Event) {
 		return
 	}
 	c.shown = append(c.shown, shownAs(e))
+	subject, data := c.shown[e.ID-1].item() // interned, unlike those of e
 	if strings.HasSuffix(string(e.Type), ".deleted") {
-		delete(c.items, e.Subject)
+		delete(c.items, subject)
 	} else {
-		c.items[e.Subject] = string(e.Data)
+		c.items[subject] = data
 	}
 }
 
@@ -118,7 +119,8 @@ func readStreams(ctx context.Context, copied *storeCopy, urls []string, at int, 
 	defer transport.CloseIdleConnections()
 	lastID := "0"
 	for ; ctx.Err() == nil; at++ {
-		if err := readStream(ctx, transport, urls[at%len(urls)], key, &lastID, copied.apply); errors.Is(err, errExpired) {
+		err := readStream(ctx, transport, urls[at%len(urls)], key, &lastID, copied.apply)
+		if errors.Is(err, errExpired) {
 			copied.fail(errExpired)
 			return
 		}

@@ -169,8 +169,8 @@ func (c *cluster) newMachine(bridge string, i int) *machine {
 	return m
 }
 
-// patroniSettings are those of a member. Nothing here survives a crash of the machine, so
-// nothing is synced to disk.
+// patroniSettings are those of a member. No fault loses what the system has yet to write to
+// disk, so nothing is synced.
 const patroniSettings = `
 scope: store
 name: NAME
@@ -240,9 +240,9 @@ func (c *cluster) printLogs() {
 	}
 }
 
-// url leads to a database, through one or several addresses.
-func (c *cluster) url(as, database string, addresses ...string) string {
-	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", as, strings.Join(addresses, ","), database)
+// urlOf leads to a database, through one or several addresses.
+func urlOf(user, database string, addresses ...string) string {
+	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", user, strings.Join(addresses, ","), database)
 }
 
 // hosts are the addresses of all members' PostgreSQL.
@@ -256,7 +256,7 @@ func (c *cluster) hosts() (all []string) {
 // mustExec runs statements on a member.
 func (c *cluster) mustExec(m *machine, database string, statements ...string) {
 	c.t.Helper()
-	conn, err := pgx.Connect(c.t.Context(), c.url("postgres", database, m.address+":5432"))
+	conn, err := pgx.Connect(c.t.Context(), urlOf("postgres", database, m.address+":5432"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -274,8 +274,8 @@ type member struct {
 	Timeline          int
 }
 
-// is finds the member with a role, of those that are running.
-func (c *cluster) is(role string, all []member) *machine {
+// withRole finds the member with a role, of those that are running.
+func (c *cluster) withRole(role string, all []member) *machine {
 	for _, m := range all {
 		if i := slices.IndexFunc(c.members, func(o *machine) bool { return o.name == m.Name }); i >= 0 && m.Role == role &&
 			(m.State == "running" || m.State == "streaming") {
@@ -307,8 +307,8 @@ func (c *cluster) awaitHealthy(t *testing.T) (primary, standby *machine) {
 	testenv.Eventually(t, "the cluster is healthy", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		all := c.describe(c.members[0])
-		primary, standby = c.is("leader", all), c.is("sync_standby", all)
-		if primary == nil || standby == nil || c.is("replica", all) == nil {
+		primary, standby = c.withRole("leader", all), c.withRole("sync_standby", all)
+		if primary == nil || standby == nil || c.withRole("replica", all) == nil {
 			return false
 		}
 		return !slices.ContainsFunc(all, func(m member) bool { return m.Timeline != all[0].Timeline })
@@ -325,7 +325,7 @@ func (c *cluster) awaitOther(t *testing.T, old *machine) {
 	}
 	testenv.Eventually(t, "another member is the primary", func() bool {
 		time.Sleep(100 * time.Millisecond)
-		now := c.is("leader", c.describe(witness))
+		now := c.withRole("leader", c.describe(witness))
 		return now != nil && now != old
 	})
 }

@@ -90,15 +90,18 @@ func TestPatroni(t *testing.T) {
 	c.mustExec(primary, "postgres",
 		"CREATE ROLE animalstore LOGIN", "CREATE DATABASE store OWNER animalstore", "CREATE DATABASE probe")
 	c.mustExec(primary, "probe", "CREATE TABLE probes (at timestamptz)")
-	direct := c.url("animalstore", "store", c.hosts()...) + "&target_session_attrs=read-write"
-	instances := append(startInstances(t, 2, direct), startInstances(t, 2, c.url("animalstore", "store", c.proxy))...)
+	direct := urlOf("animalstore", "store", c.hosts()...) + "&target_session_attrs=read-write"
+	instances := append(startInstances(t, 2, direct), startInstances(t, 2, urlOf("animalstore", "store", c.proxy))...)
 	key := adminKey(t, direct)
 	f := follow(t, 12, urlsOf(instances), key)
-	load := startShoppers(t, instances, key, 16, "unavailable")
-	load.stale.Store(int64(within))
+	load := newShoppers(t, instances, key, "unavailable")
+	load.stale, load.pause = within, 10*pause
+	load.start(16)
 	h := newHistory(t, instances, key, f, &load.changes)
 	offered := c.probe(t)
 
+	// In seconds: the longest time without a write, in PostgreSQL itself and through each way of
+	// connecting, how much later than PostgreSQL that way recovered, and until all was well.
 	t.Logf("%-20s %10s %10s %10s %10s %10s %10s", "fault", "cluster", "all hosts", "later", "HAProxy", "later", "healthy")
 	for round := range 30 {
 		fault := faults[round%len(faults)]
@@ -155,7 +158,7 @@ func (c *cluster) probe(t *testing.T) *moments {
 				ctx, cancel := context.WithTimeout(ctx, time.Second)
 				defer cancel()
 				if conn == nil || conn.IsClosed() {
-					if conn, err = pgx.Connect(ctx, c.url("postgres", "probe", host)); err != nil {
+					if conn, err = pgx.Connect(ctx, urlOf("postgres", "probe", host)); err != nil {
 						return err
 					}
 				}

@@ -42,7 +42,7 @@ var faults = []fault{
 		c.awaitOther(t, primary)
 		primary.start()
 	}},
-	{"frozen", func(_ *testing.T, _ *cluster, primary, _ *machine) { freeze(primary, isAny, 30*time.Second) }},
+	{"frozen", func(_ *testing.T, _ *cluster, primary, _ *machine) { freeze(primary, 30*time.Second) }},
 	// Its clients still reach PostgreSQL.
 	{"stands still", func(t *testing.T, c *cluster, primary, _ *machine) {
 		stands := func(command string) bool { return isPatroni(command) || isWALSender(command) }
@@ -67,13 +67,13 @@ var faults = []fault{
 		c.awaitOther(t, primary)
 		time.Sleep(held)
 	}},
-	{"standby frozen", func(_ *testing.T, _ *cluster, _, standby *machine) { freeze(standby, isAny, 15*time.Second) }},
+	{"standby frozen", func(_ *testing.T, _ *cluster, _, standby *machine) { freeze(standby, 15*time.Second) }},
 }
 
-func freeze(m *machine, wanted func(command string) bool, d time.Duration) {
-	m.signal(syscall.SIGSTOP, wanted)
-	defer m.signal(syscall.SIGCONT, wanted)
+func freeze(m *machine, d time.Duration) {
+	m.signal(syscall.SIGSTOP, isAny)
 	time.Sleep(d)
+	m.signal(syscall.SIGCONT, isAny)
 }
 
 // within is how soon instances with a URL of all hosts must write again once a primary accepts
@@ -107,14 +107,13 @@ func TestPatroni(t *testing.T) {
 		fault := faults[round%len(faults)]
 		t.Run(fault.name, func(t *testing.T) {
 			primary, standby := c.awaitHealthy(t)
-			load.awaitEach(t)
+			load.awaitMore(200)
 			begun := time.Now()
 			fault.cause(t, c, primary, standby)
 			load.awaitEach(t)
 			c.awaitHealthy(t)
 			healthy := time.Since(begun)
 			load.awaitEach(t)
-			h.check(t)
 
 			writes := offered.since(begun)
 			var gap, later [2]time.Duration
@@ -128,6 +127,7 @@ func TestPatroni(t *testing.T) {
 			if later[0] > within {
 				t.Errorf("an instance with a URL of all hosts wrote nothing for %s while the cluster accepted writes", later[0])
 			}
+			h.check(t)
 		})
 		for _, in := range instances {
 			if in.ended() {

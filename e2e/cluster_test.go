@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"animalstore"
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/testenv"
 )
@@ -69,11 +70,15 @@ type shoppers struct {
 	key       string
 	// tolerate are the codes of 503 responses after which they try again.
 	tolerate []string
+	pause    time.Duration // of each client, between pets
+	stale    time.Duration // how long other instances may not have a pet yet
 
 	acknowledged, retried atomic.Int64
+	by                    []*moments // when each instance acknowledged
 
 	stopping atomic.Bool
 	all      sync.WaitGroup
+	changes  changes
 	mu       sync.Mutex
 	pets     *ledger
 }
@@ -82,28 +87,42 @@ type shoppers struct {
 // because other tests need the processor too.
 const pause = 10 * time.Millisecond
 
+func newShoppers(t *testing.T, instances []*instance, key string, tolerate ...string) *shoppers {
+	s := &shoppers{t: t, instances: instances, key: key, tolerate: tolerate, pause: pause, pets: newLedger()}
+	for range instances {
+		s.by = append(s.by, &moments{})
+	}
+	return s
+}
+
 func startShoppers(t *testing.T, instances []*instance, key string, clients int, tolerate ...string) *shoppers {
 	t.Helper()
-	s := &shoppers{t: t, instances: instances, key: key, tolerate: tolerate, pets: newLedger()}
+	s := newShoppers(t, instances, key, tolerate...)
+	s.start(clients)
+	return s
+}
+
+func (s *shoppers) start(clients int) {
+	s.t.Helper()
 	for i := range clients {
 		var to []*client
-		for _, in := range instances {
-			to = append(to, newClient(t, in.server, key))
+		for _, in := range s.instances {
+			to = append(to, newClient(s.t, in.server, s.key))
 		}
 		s.all.Go(func() {
 			for n := 0; !s.stopping.Load(); n++ {
 				s.shop(to, i, n)
-				time.Sleep(pause)
+				time.Sleep(s.pause)
 			}
 		})
 	}
-	return s
 }
 
 // shop adds one pet, and looks for it on another instance.
 func (s *shoppers) shop(to []*client, i, n int) {
 	want := pet{Name: fmt.Sprintf("shopper %d, number %d", i, n), CategoryID: int64(n % 5), Status: "available"}
 	body, token := newPetBody(want.Name, want.CategoryID, want.Status), fmt.Sprintf("%d-%d", i, n)
+	s.changes.send(want.Name)
 	for attempt := 0; ; attempt++ {
 		k := (i + n + attempt) % len(to)
 		up := s.instances[k].up.Load()
@@ -120,6 +139,8 @@ func (s *shoppers) shop(to []*client, i, n int) {
 			}
 			s.mu.Unlock()
 			s.acknowledged.Add(1)
+			s.by[k].add()
+			s.changes.acknowledge(nil, animalstore.PetCreated, got.ID, got.Name)
 			s.look(to, (k+1)%len(to), got)
 			return
 		case err == nil && !s.tolerates(a):
@@ -130,21 +151,35 @@ func (s *shoppers) shop(to []*client, i, n int) {
 			return
 		}
 		s.retried.Add(1)
-		time.Sleep(pause)
+		time.Sleep(retryPause(a))
 	}
+}
+
+// retryPause is as long as a response with 503 asks for: at most a second.
+func retryPause(a response) time.Duration {
+	if a.status == 503 && a.header.Get("Retry-After") != "" {
+		return time.Second
+	}
+	return pause
 }
 
 // look fails the test if an instance that is up doesn't have a pet.
 func (s *shoppers) look(to []*client, k int, want pet) {
 	up := s.instances[k].up.Load()
-	a, err := to[k].try("GET", fmt.Sprint("/v1/pets?id=", want.ID), "")
-	switch {
-	case err != nil && s.instances[k].wasUp(up):
-		s.t.Errorf("instance %d, which was up: %v", k, err)
-	case err == nil && a.status == 200 && !strings.Contains(a.body, fmt.Sprintf(`"id":%d,`, want.ID)):
-		s.t.Errorf("instance %d doesn't have %+v, which was acknowledged: %s", k, want, a.body)
-	case err == nil && a.status != 200 && !s.tolerates(a):
-		s.t.Errorf("instance %d: got %d %s, want the pet", k, a.status, a.body)
+	for begun := time.Now(); ; time.Sleep(pause) {
+		a, err := to[k].try("GET", fmt.Sprint("/v1/pets?id=", want.ID), "")
+		missing := err == nil && a.status == 200 && !strings.Contains(a.body, fmt.Sprintf(`"id":%d,`, want.ID))
+		switch {
+		case err != nil && s.instances[k].wasUp(up):
+			s.t.Errorf("instance %d, which was up: %v", k, err)
+		case missing && time.Since(begun) < s.stale:
+			continue
+		case missing:
+			s.t.Errorf("instance %d doesn't have %+v, acknowledged %s ago: %s", k, want, time.Since(begun), a.body)
+		case err == nil && a.status != 200 && !s.tolerates(a):
+			s.t.Errorf("instance %d: got %d %s, want the pet", k, a.status, a.body)
+		}
+		return
 	}
 }
 
@@ -162,6 +197,15 @@ func (s *shoppers) awaitMore(n int64) {
 	s.t.Helper()
 	before := s.acknowledged.Load()
 	testenv.Eventually(s.t, "more is acknowledged", func() bool { return s.acknowledged.Load() >= before+n })
+}
+
+// awaitEach waits until every instance has acknowledged another change.
+func (s *shoppers) awaitEach(t *testing.T) {
+	t.Helper()
+	begun := time.Now()
+	for i, m := range s.by {
+		testenv.Eventually(t, fmt.Sprintf("instance %d acknowledges a change", i), func() bool { return m.last().After(begun) })
+	}
 }
 
 // stop ends the load and checks that every pet is stored once, exactly as acknowledged.
@@ -226,8 +270,9 @@ func TestClusterFailover(t *testing.T) {
 	primary, standby, database := startPair(t)
 	instances := startInstances(t, 3, database)
 	key := adminKey(t, database)
-	f := follow(t, 4, urlsOf(instances), key)
+	f := follow(t, 9, urlsOf(instances), key)
 	load := startShoppers(t, instances, key, 8, "unavailable")
+	h := newHistory(t, instances, key, f, &load.changes)
 	for round := range 20 {
 		load.awaitMore(int64(40 + round%3*10))
 		before := load.retried.Load()
@@ -241,10 +286,11 @@ func TestClusterFailover(t *testing.T) {
 		// The former primary comes back as the standby.
 		primary.Follow(t, standby)
 		primary, standby = standby, primary
+		h.check(t)
 	}
 	load.awaitMore(20)
 	load.stop()
-	f.check(newClient(t, instances[0].server, key))
+	h.finish(t)
 	for _, in := range instances {
 		if in.ended() {
 			t.Errorf("an instance has ended:\n%s", in.output())

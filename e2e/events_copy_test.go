@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +14,6 @@ import (
 
 	"animalstore"
 	goclient "animalstore/client"
-	"animalstore/internal/testenv"
 )
 
 // storeCopy is a copy of a store, maintained only by following its events.
@@ -22,7 +21,7 @@ type storeCopy struct {
 	name string
 
 	mu    sync.Mutex
-	last  int64             // the id of the latest event
+	shown []shownEvent      // the event with id n is at n-1
 	items map[string]string // by subject
 	wrong []string
 }
@@ -34,46 +33,61 @@ func newCopy(name string) *storeCopy { return &storeCopy{name: name, items: map[
 func (c *storeCopy) apply(e animalstore.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.ID != c.last+1 && len(c.wrong) < 10 {
-		c.wrong = append(c.wrong, fmt.Sprintf("event %d after %d", e.ID, c.last))
+	if last := int64(len(c.shown)); e.ID != last+1 {
+		c.wrong = append(c.wrong, fmt.Sprintf("event %d after %d", e.ID, last))
+		return
 	}
-	c.last = e.ID
+	c.shown = append(c.shown, shownAs(e))
+	subject, data := c.shown[e.ID-1].item() // interned, unlike those of e
 	if strings.HasSuffix(string(e.Type), ".deleted") {
-		delete(c.items, e.Subject)
+		delete(c.items, subject)
 	} else {
-		c.items[e.Subject] = string(e.Data)
+		c.items[subject] = data
 	}
 }
 
-func (c *storeCopy) position() int64 {
+// fail records why the follower can't go on.
+func (c *storeCopy) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.last
+	c.wrong = append(c.wrong, fmt.Sprintf("after event %d: %v", len(c.shown), err))
+}
+
+// soFar returns what the follower was shown, and what was wrong with it.
+func (c *storeCopy) soFar() (shown []shownEvent, wrong []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown, c.wrong
 }
 
 // followers keep copies, each in its own way, until they are stopped.
 type followers struct {
-	t      *testing.T
 	copies []*storeCopy
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 }
 
-// follow starts n followers of several instances. Half of them use the Go client with
-// one instance, and wait for it if it is down. The others read a stream and resume it
-// at another instance when it ends.
+// follow starts n followers of several instances. A third of them use the Go client with one
+// instance, and wait for it if it is down. Others read a stream and resume it at another
+// instance when it ends, or request one page after the other from one instance.
 func follow(t *testing.T, n int, urls []string, key string) *followers {
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &followers{t: t, cancel: cancel}
+	f := &followers{cancel: cancel}
 	t.Cleanup(f.stop)
 	for i := range n {
 		c := newCopy(fmt.Sprintf("follower %d", i))
 		f.copies = append(f.copies, c)
-		if i%2 == 0 {
-			client := newGoClient(t, urls[i/2%len(urls)], key, goclient.WithAttemptTimeout(5*time.Second))
-			f.wg.Go(func() { f.useClient(ctx, c, client) })
-		} else {
-			f.wg.Go(func() { readStreams(ctx, c, urls, i/2, key) })
+		at := i / 3 % len(urls)
+		switch i % 3 {
+		case 0:
+			client := newGoClient(t, urls[at], key, goclient.WithAttemptTimeout(5*time.Second))
+			f.wg.Go(func() { useClient(ctx, c, client) })
+		case 1:
+			f.wg.Go(func() { readStreams(ctx, c, urls, at, key) })
+		case 2:
+			f.wg.Go(func() {
+				readPages(ctx, c, &client{url: urls[at], key: key, http: &http.Client{Timeout: 5 * time.Second}})
+			})
 		}
 	}
 	return f
@@ -84,11 +98,11 @@ func (f *followers) stop() {
 	f.wg.Wait()
 }
 
-func (f *followers) useClient(ctx context.Context, copied *storeCopy, c *goclient.Client) {
+func useClient(ctx context.Context, copied *storeCopy, c *goclient.Client) {
 	for e, err := range c.Events(ctx, animalstore.EventQuery{}) {
 		if err != nil {
 			if ctx.Err() == nil {
-				f.t.Errorf("%s: %v", copied.name, err)
+				copied.fail(err)
 			}
 			return
 		}
@@ -96,14 +110,44 @@ func (f *followers) useClient(ctx context.Context, copied *storeCopy, c *goclien
 	}
 }
 
+// errExpired: the server doesn't have the event that a stream was to be resumed after.
+var errExpired = errors.New("status 410")
+
 // readStreams follows a stream, and resumes it at the next instance when it ends.
 func readStreams(ctx context.Context, copied *storeCopy, urls []string, at int, key string) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	lastID := "0"
 	for ; ctx.Err() == nil; at++ {
-		readStream(ctx, transport, urls[at%len(urls)], key, &lastID, copied.apply)
+		err := readStream(ctx, transport, urls[at%len(urls)], key, &lastID, copied.apply)
+		if errors.Is(err, errExpired) {
+			copied.fail(errExpired)
+			return
+		}
 		time.Sleep(pause)
+	}
+}
+
+// readPages requests the events after the last one, again and again.
+func readPages(ctx context.Context, copied *storeCopy, c *client) {
+	for last := int64(0); ctx.Err() == nil; time.Sleep(5 * pause) {
+		a, err := c.try("GET", fmt.Sprint("/v1/events?after=", last), "")
+		if err == nil && a.status == http.StatusGone {
+			copied.fail(errExpired)
+			return
+		}
+		if err != nil || a.status != http.StatusOK {
+			continue
+		}
+		var events []animalstore.Event
+		if err := json.Unmarshal([]byte(a.body), &events); err != nil {
+			copied.fail(err)
+			return
+		}
+		for _, e := range events {
+			copied.apply(e)
+			last = e.ID
+		}
 	}
 }
 
@@ -120,6 +164,9 @@ func readStream(ctx context.Context, transport http.RoundTripper, url, key strin
 		return err
 	}
 	defer res.Body.Close()
+	if res.StatusCode == http.StatusGone {
+		return errExpired
+	}
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("status %d", res.StatusCode)
 	}
@@ -188,38 +235,23 @@ func comparable(subject, item string) string {
 	return string(b)
 }
 
-// check waits until all copies are up to date and compares them with the store. Nobody
-// may change anything during the check.
-func (f *followers) check(c *client) {
-	f.t.Helper()
-	newest, err := strconv.ParseInt(newestEvent(f.t, c), 10, 64)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+// compare compares all copies with the store, in which nothing may change any more.
+func (f *followers) compare(t *testing.T, c *client) {
+	t.Helper()
+	want := storeContents(t, c)
 	for _, copied := range f.copies {
-		testenv.Eventually(f.t, copied.name+" has every event", func() bool { return copied.position() >= newest })
-	}
-	f.stop()
-	want := storeContents(f.t, c)
-	for _, copied := range f.copies {
-		for _, wrong := range copied.wrong {
-			f.t.Errorf("%s: %s", copied.name, wrong)
-		}
 		differences := 0
 		for subject, item := range want {
 			if got := comparable(subject, copied.items[subject]); got != comparable(subject, item) {
 				if differences++; differences <= 3 {
-					f.t.Errorf("%s: %s is %s, in the store %s", copied.name, subject, got, item)
+					t.Errorf("%s: %s is %s, in the store %s", copied.name, subject, got, item)
 				}
 			}
 		}
 		for subject := range copied.items {
 			if _, ok := want[subject]; !ok {
-				f.t.Errorf("%s has %s, which isn't in the store", copied.name, subject)
+				t.Errorf("%s has %s, which isn't in the store", copied.name, subject)
 			}
-		}
-		if copied.last != newest {
-			f.t.Errorf("%s has event %d, the newest was %d", copied.name, copied.last, newest)
 		}
 	}
 }

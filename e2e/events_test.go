@@ -19,9 +19,10 @@ import (
 
 // writers make every kind of change to a store, through several instances.
 type writers struct {
-	t    *testing.T
-	stop func()
-	made atomic.Int64 // changes that were acknowledged
+	t       *testing.T
+	stop    func()
+	made    atomic.Int64 // changes that were acknowledged
+	changes changes
 }
 
 // startWriters starts n writers.
@@ -37,7 +38,7 @@ func startWriters(t *testing.T, n int, urls []string, key string) *writers {
 			random := rand.New(rand.NewPCG(uint64(i), 0))
 			var mine []int64 // pets that this writer made
 			for n := 0; ctx.Err() == nil; n++ {
-				w.note(w.change(c, random, &mine, n))
+				w.note(w.change(c, random, &mine, fmt.Sprintf("%d of writer %d", n, i)))
 				time.Sleep(pause)
 			}
 		})
@@ -52,9 +53,9 @@ func (w *writers) note(err error) {
 	}
 }
 
-// change makes one change; later changes depend on its outcome. Many are refused
-// because another writer was faster.
-func (w *writers) change(c *goclient.Client, random *rand.Rand, mine *[]int64, n int) error {
+// change makes one change, with a name of its own; later changes depend on its outcome. Many
+// are refused because another writer was faster.
+func (w *writers) change(c *goclient.Client, random *rand.Rand, mine *[]int64, number string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	pick := int64(random.IntN(200) + 1) // any writer's
@@ -63,43 +64,51 @@ func (w *writers) change(c *goclient.Client, random *rand.Rand, mine *[]int64, n
 	}
 	switch kind := random.IntN(100); {
 	case kind < 35:
-		pet, err := c.CreatePet(ctx, animalstore.NewPet{Name: fmt.Sprintf("pet %d <&> \u2028 ü", n), CategoryID: int64(random.IntN(40))})
+		name := fmt.Sprintf("pet %s <&> \u2028 ü", number)
+		w.changes.send(name)
+		pet, err := c.CreatePet(ctx, animalstore.NewPet{Name: name, CategoryID: int64(random.IntN(40))})
 		if err == nil {
 			*mine = append(*mine, pet.ID)
 		}
-		return err
+		return w.changes.acknowledge(err, animalstore.PetCreated, pet.ID, name)
 	case kind < 55:
-		_, err := c.UpdatePet(ctx, pick, animalstore.PetPatch{Name: new(fmt.Sprintf("renamed %d", n))})
-		return err
+		name := "renamed " + number
+		w.changes.send(name)
+		_, err := c.UpdatePet(ctx, pick, animalstore.PetPatch{Name: &name})
+		return w.changes.acknowledge(err, animalstore.PetUpdated, pick, name)
 	case kind < 63:
-		return c.DeletePet(ctx, pick)
+		return w.changes.acknowledge(c.DeletePet(ctx, pick), animalstore.PetDeleted, pick, "")
 	case kind < 80:
 		order, err := c.PlaceOrder(ctx, animalstore.NewOrder{PetID: pick})
-		if err == nil {
-			next := []animalstore.OrderStatus{animalstore.OrderApproved, animalstore.OrderCancelled}[random.IntN(2)]
-			_, err = c.UpdateOrder(ctx, order.ID, animalstore.OrderPatch{Status: &next})
+		if w.changes.acknowledge(err, animalstore.OrderCreated, order.ID, "") != nil {
+			return err
 		}
-		return err
+		next := []animalstore.OrderStatus{animalstore.OrderApproved, animalstore.OrderCancelled}[random.IntN(2)]
+		_, err = c.UpdateOrder(ctx, order.ID, animalstore.OrderPatch{Status: &next})
+		return w.changes.acknowledge(err, animalstore.OrderUpdated, order.ID, "")
 	case kind < 90:
-		_, err := c.PutCategory(ctx, animalstore.Category{ID: int64(random.IntN(40)), Name: fmt.Sprint("category ", n)})
-		return err
+		category := animalstore.Category{ID: int64(random.IntN(40)), Name: "category " + number}
+		_, err := c.PutCategory(ctx, category)
+		return w.changes.acknowledge(err, animalstore.CategoryUpdated, category.ID, category.Name)
 	default:
-		return changeKeys(ctx, c, n)
+		return w.changeKeys(ctx, c, "key "+number)
 	}
 }
 
-func changeKeys(ctx context.Context, c *goclient.Client, n int) error {
-	key, err := c.CreateKey(ctx, goclient.NewKey{Name: fmt.Sprint("key ", n)})
-	if err != nil {
+func (w *writers) changeKeys(ctx context.Context, c *goclient.Client, name string) error {
+	key, err := c.CreateKey(ctx, goclient.NewKey{Name: name})
+	if w.changes.acknowledge(err, animalstore.KeyCreated, key.ID, name) != nil {
 		return err
 	}
-	if _, err := c.UpdateKey(ctx, key.ID, animalstore.KeyPatch{Name: new("renamed")}); err != nil {
+	_, err = c.UpdateKey(ctx, key.ID, animalstore.KeyPatch{Name: new("renamed")})
+	if w.changes.acknowledge(err, animalstore.KeyUpdated, key.ID, "renamed") != nil {
 		return err
 	}
-	if _, err := c.RotateKey(ctx, key.ID, 0); err != nil {
+	_, err = c.RotateKey(ctx, key.ID, 0)
+	if w.changes.acknowledge(err, animalstore.KeyRotated, key.ID, "renamed") != nil {
 		return err
 	}
-	return c.RevokeKey(ctx, key.ID)
+	return w.changes.acknowledge(c.RevokeKey(ctx, key.ID), animalstore.KeyRevoked, key.ID, "renamed")
 }
 
 func (w *writers) awaitMore(n int64) {
@@ -116,16 +125,17 @@ func urlsOf(instances []*instance) (urls []string) {
 }
 
 // TestEventsCopy keeps copies of a store by following its events while everything
-// changes and instances are killed and restarted. In the end each copy equals the
-// store.
+// changes and instances are killed and restarted. All copies are shown the same history, and
+// in the end each equals the store.
 func TestEventsCopy(t *testing.T) {
 	testenv.OnlySoak(t, "kills instances 1,000 times")
 	t.Parallel()
 	onEachEngine(t, func(t *testing.T, database string, count int) {
 		instances := startInstances(t, count, database)
 		key := adminKey(t, database)
-		f := follow(t, 8, urlsOf(instances), key)
+		f := follow(t, 9, urlsOf(instances), key)
 		w := startWriters(t, 16, urlsOf(instances), key)
+		h := newHistory(t, instances, key, f, &w.changes)
 		for round := range 1000 {
 			victim := instances[round%len(instances)]
 			w.awaitMore(int64(60 + round%3*20))
@@ -135,10 +145,11 @@ func TestEventsCopy(t *testing.T) {
 				victim.kill()
 			}
 			victim.start(t, database)
+			h.check(t)
 		}
 		w.awaitMore(60)
 		w.stop()
-		f.check(newClient(t, instances[0].server, key))
+		h.finish(t)
 	})
 }
 

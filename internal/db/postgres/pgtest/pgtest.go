@@ -67,8 +67,8 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// findBinaries returns the directory of PostgreSQL's programs, or ends the test.
-func findBinaries(t testing.TB) string {
+// Binaries returns the directory of PostgreSQL's programs, or ends the test.
+func Binaries(t testing.TB) string {
 	t.Helper()
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.SortFunc(dirs, func(a, b string) int { return major(b) - major(a) })

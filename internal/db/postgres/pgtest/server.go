@@ -43,7 +43,7 @@ type process struct {
 // start creates a server in a new directory and waits until it responds.
 func start(t testing.TB) *Server {
 	t.Helper()
-	s := prepare(t, findBinaries(t))
+	s := prepare(t, Binaries(t))
 	s.createData(t)
 	s.configure(t, settings...)
 	s.launch(t)

@@ -215,7 +215,8 @@ listen store
   default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
 `
 
-// startProxy starts HAProxy, which leads to whichever member is the primary.
+// startProxy starts HAProxy, and waits until it leads only to the primary: at first, it also
+// leads to members that it hasn't checked yet, one after the other.
 func (c *cluster) startProxy() {
 	c.t.Helper()
 	c.proxy = pgtest.FreeAddress(c.t)
@@ -226,6 +227,16 @@ func (c *cluster) startProxy() {
 	path := filepath.Join(c.dir, "haproxy.cfg")
 	mustWrite(c.t, path, settings, 0o644)
 	startProgram(c.t, "haproxy", "-db", "-f", path)
+	testenv.Eventually(c.t, "HAProxy leads only to the primary", func() bool {
+		for range c.members {
+			conn, err := pgx.Connect(c.t.Context(), urlOf("postgres", "postgres", c.proxy)+"&target_session_attrs=read-write")
+			if err != nil {
+				return false
+			}
+			conn.Close(c.t.Context())
+		}
+		return true
+	})
 }
 
 // printLogs prints the end of each log if the test has failed.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"animalstore/docs"
 	"animalstore/internal/db/postgres/pgtest"
 	"animalstore/internal/testenv"
 )
@@ -140,7 +141,7 @@ func startCluster(t *testing.T) *cluster {
 		m := c.newMachine(bridge, i+1)
 		c.members = append(c.members, m)
 		settings := filepath.Join(dir, m.name+".yml")
-		mustWrite(t, settings, strings.NewReplacer("NAME", m.name, "ADDRESS", m.address, "ETCD", c.etcd.address,
+		mustWrite(t, settings, strings.NewReplacer("GUIDE\n", guideBlock(t, "yaml"), "NAME", m.name, "ADDRESS", m.address, "ETCD", c.etcd.address,
 			"DIR", dir, "BINARIES", binaries).Replace(patroniSettings), 0o644)
 		m.argv = on(m, filepath.Join(venv, "bin", "patroni"), settings)
 		m.start()
@@ -176,13 +177,7 @@ scope: store
 name: NAME
 etcd3: {host: 'ETCD:2379'}
 restapi: {listen: 'ADDRESS:8008', connect_address: 'ADDRESS:8008'}
-bootstrap:
-  dcs:
-    ttl: 20
-    loop_wait: 5
-    retry_timeout: 5
-    synchronous_mode: true
-    failsafe_mode: true
+GUIDE
     postgresql:
       use_pg_rewind: true
       parameters: {fsync: 'off', wal_log_hints: 'on', max_connections: 200, shared_buffers: 32MB}
@@ -201,29 +196,33 @@ postgresql:
   remove_data_directory_on_diverged_timelines: true
 `
 
-// proxySettings check the members like those in Patroni's documentation, more often.
-const proxySettings = `
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 1h
-  timeout server 1h
-listen store
-  bind PROXY
-  option httpchk GET /primary
-  http-check expect status 200
-  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
-`
+// guideBlock returns the code block of a language in what the guide says about Patroni.
+func guideBlock(t *testing.T, lang string) string {
+	t.Helper()
+	guide, err := docs.Files.ReadFile("scaling.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(guide), "\n### Patroni\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	_, block, found := strings.Cut(section, "\n```"+lang+"\n")
+	block, _, _ = strings.Cut(block, "```\n")
+	if !found {
+		t.Fatalf("the guide has no block of %s", lang)
+	}
+	return block
+}
 
 // startProxy starts HAProxy, and waits until it leads only to the primary: at first, it also
 // leads to members that it hasn't checked yet, one after the other.
 func (c *cluster) startProxy() {
 	c.t.Helper()
 	c.proxy = pgtest.FreeAddress(c.t)
-	settings := strings.Replace(proxySettings, "PROXY", c.proxy, 1)
-	for _, m := range c.members {
-		settings += fmt.Sprintf("  server %s %s:5432 check port 8008\n", m.name, m.address)
+	addresses := []string{"127.0.0.1:5000", c.proxy}
+	for i, m := range c.members {
+		addresses = append(addresses, fmt.Sprint("10.0.0.", i+1), m.address)
 	}
+	settings := strings.NewReplacer(addresses...).Replace(guideBlock(c.t, "text"))
 	path := filepath.Join(c.dir, "haproxy.cfg")
 	mustWrite(c.t, path, settings, 0o644)
 	startProgram(c.t, "haproxy", "-db", "-f", path)

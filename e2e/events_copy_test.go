@@ -130,8 +130,8 @@ func readStreams(ctx context.Context, copied *storeCopy, urls []string, at int, 
 
 // readPages requests the events after the last one, again and again.
 func readPages(ctx context.Context, copied *storeCopy, c *client) {
-	for last := int64(0); ctx.Err() == nil; time.Sleep(5 * pause) {
-		a, err := c.try("GET", fmt.Sprint("/v1/events?after=", last), "")
+	for last := int64(0); ctx.Err() == nil; time.Sleep(pause) {
+		a, err := c.try("GET", fmt.Sprint("/v1/events?limit=100&after=", last), "")
 		if err == nil && a.status == http.StatusGone {
 			copied.fail(errExpired)
 			return

@@ -139,6 +139,10 @@ func TestUnconfirmedEvents_Slow(t *testing.T) {
 			t.Errorf("got %d events, %v; want ErrUnavailable", n, err)
 		}
 	}
+	later := animalstore.At(time.Now().Add(time.Hour)) // of the newest event, which isn't confirmed
+	if position, err := reader.EventsSince(t.Context(), later); !errors.Is(err, db.ErrUnavailable) {
+		t.Errorf("EventsSince = %d, %v; want ErrUnavailable", position, err)
+	}
 	waitForStandby(t, server, false)
 	testenv.Eventually(t, "all events are read", func() bool { n, err := events(); return err == nil && n == visible })
 }

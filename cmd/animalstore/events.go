@@ -74,7 +74,8 @@ func (f *eventFlags) register(cmd *cobra.Command) {
 	flags.Int64Var(&f.pet, "pet", 0, "only events of the pet with this `id`, its photos and its orders")
 	flags.Int64Var(&f.after, "after", 0, "oldest first: only events after the one with this `id`")
 	flags.StringVar(&f.before, "before", "", "only events before the one with this `id`")
-	flags.StringVar(&f.since, "since", "", "only events since this `time`, such as 2026-11-15T09:00:00Z, or how long ago, such as 2h or 7d")
+	flags.StringVar(&f.since, "since", "",
+		"only events since this `time`, such as 2026-11-15T09:00:00Z, or how long ago, such as 2h or 7d")
 	f.listFlags.register(cmd, 20)
 	cli.CompleteFlag(cmd, "type", cli.CompleteList(animalstore.EventTypes))
 }

@@ -30,7 +30,8 @@ func startHourly(t *testing.T) (s *service, first time.Time) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	err = sqlitex.Execute(c, "UPDATE events SET created_at = ? + (id - 1) * 3600000", &sqlitex.ExecOptions{Args: []any{first.UnixMilli()}})
+	err = sqlitex.Execute(c, "UPDATE events SET created_at = ? + (id - 1) * 3600000",
+		&sqlitex.ExecOptions{Args: []any{first.UnixMilli()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,8 @@ func TestEventsSince(t *testing.T) {
 			if test.from > 10 {
 				want = nil
 			}
-			if ids, next := s.walk(t, all); !slices.Equal(ids, want) || next != fmt.Sprintf("/v1/events?after=10&limit=%d", limit) {
+			end := fmt.Sprintf("/v1/events?after=10&limit=%d", limit)
+			if ids, next := s.walk(t, all); !slices.Equal(ids, want) || next != end {
 				t.Errorf("%s: got events %d, then %s, want %d", all.path, ids, next, want)
 			}
 			all.path += "&before=latest"
@@ -145,7 +147,8 @@ func TestEventsSinceRefused(t *testing.T) {
 	s := start(t)
 	const at = "since=2026-11-15T10:00:00Z"
 	for _, query := range []string{
-		at + "&after=1", at + "&after=0", at + "&after=latest", "since=", "since=yesterday", "since=2h", "since=2026-11-15",
+		at + "&after=1", at + "&after=0", at + "&after=latest",
+		"since=", "since=yesterday", "since=2h", "since=2026-11-15",
 		"since=1763200000", "since=2026-11-15T10:00:00", "since=0001-01-01T00:00:00Z", at + "&" + at,
 	} {
 		for _, accept := range []string{"application/json", "text/event-stream"} {

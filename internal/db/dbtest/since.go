@@ -57,7 +57,8 @@ func (l *timeline) check(since, position int64) error {
 		return fmt.Errorf("position %d isn't in the range from %d to %d", position, l.first, newest)
 	}
 	if i, _ := slices.BinarySearch(l.until, since); i < len(l.times) && position > l.first+int64(i) {
-		return fmt.Errorf("position %d skips event %d, which is %d ms after the time", position, l.first+int64(i)+1, l.times[i]-since)
+		return fmt.Errorf("position %d skips event %d, which is %d ms after the time", position, l.first+int64(i)+1,
+			l.times[i]-since)
 	}
 	if position == newest {
 		return nil
@@ -75,7 +76,8 @@ func (l *timeline) sample(r *rand.Rand, n int) []int64 {
 	if len(l.times) > 0 {
 		oldest, newest = slices.Min(l.times), slices.Max(l.times)
 	}
-	all := []int64{1, oldest - minute, oldest, newest, newest + 1, newest + minute, newest + minute + 1, newest + 1000*minute}
+	all := []int64{1, oldest - minute, oldest,
+		newest, newest + 1, newest + minute, newest + minute + 1, newest + 1000*minute}
 	for len(all) < n {
 		at := oldest + r.Int64N(newest-oldest+1)
 		if len(l.times) > 0 && r.IntN(2) == 0 {
@@ -116,7 +118,8 @@ func EventsSince(t *testing.T, d db.DB, run func(statement string)) {
 			rows = append(rows, fmt.Sprintf("(%d, 0, 1, 1, %d, 0, '', '{}')", stored+1, times[stored]))
 		}
 		for chunk := range slices.Chunk(rows, 500) {
-			run("INSERT INTO events (id, type, subject_id, pet_id, created_at, key_id, request_id, data) VALUES " + strings.Join(chunk, ", "))
+			run("INSERT INTO events (id, type, subject_id, pet_id, created_at, key_id, request_id, data) VALUES " +
+				strings.Join(chunk, ", "))
 		}
 	}
 	for _, n := range []int{0, 1, 2, events} {

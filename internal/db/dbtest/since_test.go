@@ -18,13 +18,14 @@ func TestPositionSince(t *testing.T) {
 		l := newTimeline(first, skewedTimes(r, n))
 		for _, since := range l.sample(r, 2000) {
 			reads := 0
-			position, err := db.PositionSince(first, first+int64(n), animalstore.AtMilli(since), func(id int64) (int64, bool, error) {
+			timeOf := func(id int64) (int64, bool, error) {
 				reads++
 				if id <= first || id > first+int64(n) {
 					t.Fatalf("seed %d: read event %d of %d to %d", seed, id, first+1, first+n)
 				}
 				return l.times[id-first-1], true, nil
-			})
+			}
+			position, err := db.PositionSince(first, first+int64(n), animalstore.AtMilli(since), timeOf)
 			if err == nil {
 				err = l.check(since, position)
 			}
@@ -46,7 +47,8 @@ func TestPositionSinceDuringDrop(t *testing.T) {
 	if err != nil || position != dropped {
 		t.Errorf("got %d, %v, want %d", position, err, dropped)
 	}
-	if _, err := db.PositionSince(first, newest, since, func(int64) (int64, bool, error) { return 0, false, errNotNow }); !errors.Is(err, errNotNow) {
+	fails := func(int64) (int64, bool, error) { return 0, false, errNotNow }
+	if _, err := db.PositionSince(first, newest, since, fails); !errors.Is(err, errNotNow) {
 		t.Errorf("got %v, want %v", err, errNotNow)
 	}
 }

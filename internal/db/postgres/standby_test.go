@@ -114,7 +114,7 @@ func TestUnconfirmedEvents_Slow(t *testing.T) {
 	writer, publisher, idle := open(), open(), open()
 	mustCreate(t, writer, "before")
 	mustPublish(t, writer)
-	reader := mustOpen(t, url, Options{Timeout: time.Second})
+	reader, searcher := mustOpen(t, url, Options{Timeout: time.Second}), mustOpen(t, url, Options{Timeout: time.Second})
 	events := func() (n int, err error) {
 		all, _, err := reader.Events(t.Context(), db.EventQuery{Limit: 10})
 		return len(all), err
@@ -140,7 +140,7 @@ func TestUnconfirmedEvents_Slow(t *testing.T) {
 		}
 	}
 	later := animalstore.At(time.Now().Add(time.Hour)) // of the newest event, which isn't confirmed
-	if position, err := reader.EventsSince(t.Context(), later); !errors.Is(err, db.ErrUnavailable) {
+	if position, err := searcher.EventsSince(t.Context(), later); !errors.Is(err, db.ErrUnavailable) {
 		t.Errorf("EventsSince = %d, %v; want ErrUnavailable", position, err)
 	}
 	waitForStandby(t, server, false)

@@ -104,6 +104,10 @@ type EventQuery struct {
 	Latest bool   // only events from now on
 	Before int64  // only events before this id, newest first
 	Newest bool   // all events, newest first
+
+	// Since begins at most a minute before the first event at or after this time. With
+	// Before or Newest the list ends there instead. Not with After or Latest.
+	Since Time
 }
 
 // latest is the position of the newest event.
@@ -122,6 +126,9 @@ func (q EventQuery) Values() url.Values {
 	}
 	if q.Newest {
 		values.Set("before", latest)
+	}
+	if !q.Since.IsZero() {
+		values.Set("since", q.Since.String())
 	}
 	return values
 }
@@ -147,6 +154,10 @@ func ParseEventQuery(values url.Values) (EventQuery, error) {
 	q.Newest = newest
 	if q.Backwards() && (q.After != nil || q.Latest) {
 		p.Fail("before", "can't be combined with after: it leads back to older events")
+	}
+	q.Since = p.time("since")
+	if !q.Since.IsZero() && (q.After != nil || q.Latest) {
+		p.Fail("since", "can't be combined with after: omit one of them")
 	}
 	return q, p.Err()
 }

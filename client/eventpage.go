@@ -13,7 +13,7 @@ import (
 // time: at most limit events, 1 to 100, oldest first. next is the id to continue after,
 // whether or not there are more. With Latest there are no events, and next is the
 // newest id. With Before or Newest they are newest first, and next is the id to
-// continue before, or 0 once the oldest kept event has been reached.
+// continue before, or 0 once the oldest kept event, or Since, has been reached.
 func (c *Client) ListEventPage(ctx context.Context, q animalstore.EventQuery, limit int,
 	options ...CallOption) (events []animalstore.Event, next int64, err error) {
 	query, err := eventParameters("listEvents", q, limit)

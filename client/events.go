@@ -15,7 +15,7 @@ import (
 
 // ListEvents lists the events so far, oldest first, and ends with the newest.
 // [Client.Events] also waits for later ones. With Before or Newest it lists them newest
-// first and ends with the oldest kept event.
+// first and ends with the oldest kept event, or at Since.
 func (c *Client) ListEvents(ctx context.Context, q animalstore.EventQuery, options ...CallOption) iter.Seq2[animalstore.Event, error] {
 	return func(yield func(animalstore.Event, error) bool) {
 		back := q.Backwards()
@@ -137,6 +137,9 @@ func eventParameters(operation string, q animalstore.EventQuery, limit int) (url
 	}
 	if given > 1 {
 		return nil, fmt.Errorf("%s: only one of After, Latest, Before and Newest can be set", operation)
+	}
+	if !q.Since.IsZero() && (q.After != nil || q.Latest) {
+		return nil, fmt.Errorf("%s: Since can't be used with After or Latest", operation)
 	}
 	query := q.Values()
 	query.Set("limit", strconv.Itoa(limit))

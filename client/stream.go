@@ -67,6 +67,7 @@ func (f *follower) poll(ctx context.Context) error {
 	query.Set("wait", strconv.Itoa(pollWait))
 	if f.position != "" {
 		query.Set("after", f.position)
+		query.Del("since")
 	}
 	op := operation{name: "events", method: http.MethodGet, path: "/events?" + query.Encode(), endless: true, wait: pollWait * time.Second}
 	page, k, err := receiveCall(ctx, f.client, op, f.options, areEvents)

@@ -67,7 +67,7 @@ func TestQueriesAreDocumented(t *testing.T) {
 		"getInventory":   full(animalstore.InventoryQuery{CategoryID: &one}),
 		"listPhotos":     full(animalstore.PhotoQuery{PetIDs: ids}),
 		"listOrders":     full(animalstore.OrderQuery{Statuses: []animalstore.OrderStatus{"placed"}, PetID: 1, Reference: "x", Oldest: true}),
-		"listEvents":     full(animalstore.EventQuery{Types: "pet.*", Subject: "pet/1", PetID: 1, After: &one, Latest: true, Before: 1, Newest: true}),
+		"listEvents":     full(animalstore.EventQuery{Types: "pet.*", Subject: "pet/1", PetID: 1, After: &one, Latest: true, Before: 1, Newest: true, Since: now}),
 		"listFailures":   full(animalstore.FailureQuery{KeyID: 1, Code: "unavailable", RequestID: "x", Since: now}),
 		"listDeliveries": full(animalstore.DeliveryQuery{State: "failed"}),
 	} {

@@ -52,6 +52,7 @@ type goArgs struct {
 		Types          []string
 		Subject        string
 		PetID          int64
+		Since          animalstore.Time
 	}
 	Which        animalstore.DeliveryRetry
 	Limit, Hours int
@@ -127,7 +128,7 @@ func (a goArgs) events() animalstore.EventQuery {
 	e := a.Events
 	q := animalstore.EventQuery{
 		Types: animalstore.EventPatterns(strings.Join(e.Types, ",")), Subject: e.Subject, PetID: e.PetID,
-		Latest: e.Latest, Before: e.Before, Newest: e.Newest,
+		Latest: e.Latest, Before: e.Before, Newest: e.Newest, Since: e.Since,
 	}
 	if e.After != 0 {
 		q.After = &e.After

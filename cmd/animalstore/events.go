@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"animalstore"
 	"animalstore/internal/cli"
@@ -21,31 +22,32 @@ func eventsCommand() *cobra.Command {
 	cmd := conn.command(&cobra.Command{
 		Use:   "events",
 		Short: "Show changes to the store, and follow new ones",
-		Long: `Show changes to the store, oldest first, or newest first with --before. Each
+		Long: `Show changes to the store, newest first, or oldest first with --after. Each
 event says when and how a pet, photo, order, category, key or webhook changed,
 what it was like afterwards, and who made the change. Without the permission
 admin, your key doesn't see the events of keys and webhooks. It needs write or
 admin to see which other key made a change.
 
-With --follow, show new events as they happen, or all after --after, until
-Ctrl-C. If the server can't be reached for a while, the command resumes where it
-stopped.
+With --follow, show new events as they happen, or all after --after or since
+--since, oldest first, until Ctrl-C. If the server can't be reached for a while,
+the command resumes where it stopped.
 
 Each event is one line: aligned on a terminal, tab-separated in a pipe, and a
 JSON object with --json.
 
 ` + keyHelp,
 		Example: `  animalstore events --type pet.created
+  animalstore events --since 2h --all
   animalstore events --pet 12
   animalstore events --subject order/7 --json
-  animalstore events --before latest --type 'key.*'
+  animalstore events --after 0 --limit 100
   animalstore events --follow --type 'pet.*,order.*'`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			conn.wait = conn.wait || f.follow
-			return f.check(cmd)
+			return f.check(cmd, time.Now())
 		},
 	}, func(cmd *cobra.Command, s invocation) error {
-		return printEvents(s.Printer, f.events(cmd, s))
+		return f.print(s.Printer, f.events(cmd, s))
 	})
 	f.register(cmd)
 	return cmd
@@ -59,6 +61,9 @@ type eventFlags struct {
 	pet     int64
 	after   int64
 	before  string
+	since   string
+	from    animalstore.Time // what since means
+	listFlags
 }
 
 func (f *eventFlags) register(cmd *cobra.Command) {
@@ -67,12 +72,15 @@ func (f *eventFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.types, "type", nil, "only these comma-separated types, such as pet.created, or pet.* for all of pets")
 	flags.StringVar(&f.subject, "subject", "", "only events of one `resource`, such as pet/12")
 	flags.Int64Var(&f.pet, "pet", 0, "only events of the pet with this `id`, its photos and its orders")
-	flags.Int64Var(&f.after, "after", 0, "only events after the one with this `id`")
-	flags.StringVar(&f.before, "before", "", "newest first: only events before the one with this `id`, or latest for all")
+	flags.Int64Var(&f.after, "after", 0, "oldest first: only events after the one with this `id`")
+	flags.StringVar(&f.before, "before", "", "only events before the one with this `id`")
+	flags.StringVar(&f.since, "since", "",
+		"only events since this `time`, such as 2026-11-15T09:00:00Z, or how long ago, such as 2h or 7d")
+	f.listFlags.register(cmd, 20)
 	cli.CompleteFlag(cmd, "type", cli.CompleteList(animalstore.EventTypes))
 }
 
-func (f *eventFlags) check(cmd *cobra.Command) error {
+func (f *eventFlags) check(cmd *cobra.Command, now time.Time) (err error) {
 	if len(f.types) > 0 {
 		if _, err := animalstore.ParseEventQuery(url.Values{"type": f.types}); err != nil {
 			return cli.Usagef("--%s", err.(*animalstore.Error).Message)
@@ -93,21 +101,34 @@ func (f *eventFlags) check(cmd *cobra.Command) error {
 	if f.before != "" && (f.follow || cmd.Flag("after").Changed) {
 		return cli.Usagef("--before can't be used with --after or --follow")
 	}
-	if f.after < 0 {
+	switch {
+	case f.after < 0:
 		return cli.Usagef("--after must not be negative")
+	case f.since != "" && cmd.Flag("after").Changed:
+		return cli.Usagef("use --since or --after, not both")
 	}
-	return nil
+	for _, flag := range []string{"limit", "all"} {
+		if f.follow && cli.Given(cmd, flag) {
+			return cli.Usagef("--%s can't be used with --follow", flag)
+		}
+	}
+	if f.from, err = parseSince(f.since, now); err != nil {
+		return err
+	}
+	return f.listFlags.check(cmd)
 }
 
 func (f *eventFlags) events(cmd *cobra.Command, s invocation) iter.Seq2[animalstore.Event, error] {
 	q := animalstore.EventQuery{Types: animalstore.EventPatterns(strings.Join(f.types, ",")), Subject: f.subject,
-		PetID: f.pet, Newest: f.before == "latest"}
+		PetID: f.pet, Since: f.from}
 	q.Before, _ = strconv.ParseInt(f.before, 10, 64) // check has seen it
 	switch {
 	case cmd.Flag("after").Changed:
 		q.After = &f.after
 	case f.follow:
-		q.Latest = true
+		q.Latest = f.since == ""
+	default:
+		q.Newest = q.Before == 0
 	}
 	if f.follow {
 		return s.Events(cmd.Context(), q)
@@ -115,15 +136,29 @@ func (f *eventFlags) events(cmd *cobra.Command, s invocation) iter.Seq2[animalst
 	return s.ListEvents(cmd.Context(), q)
 }
 
-// printEvents prints each event as soon as it arrives.
-func printEvents(p *terminal.Printer, events iter.Seq2[animalstore.Event, error]) error {
+// print prints each event as soon as it arrives, as many as the flags ask for.
+func (f *eventFlags) print(p *terminal.Printer, events iter.Seq2[animalstore.Event, error]) error {
+	printed := 0
 	for e, err := range events {
 		if err != nil {
 			return err
 		}
+		if e.Time.Before(f.from.Time) { // the server begins up to a minute earlier
+			continue
+		}
 		if err := printEvent(p, e); err != nil {
 			return err
 		}
+		if printed++; printed == f.limit && !f.all && !f.follow {
+			break
+		}
+	}
+	switch {
+	case p.JSON || !p.Screen.Terminal:
+	case printed == 0:
+		p.Note("No events found.")
+	case printed == f.limit && !f.all:
+		p.Note("Stopped after %d. For more, use --limit or --all.", printed)
 	}
 	return nil
 }

@@ -22,6 +22,10 @@ func TestEventsFollow(t *testing.T) {
 	if code := follow.interrupt(); code != 130 {
 		t.Errorf("got exit code %d after Ctrl-C, want 130", code)
 	}
+	since := startInBackground(t, server.command("events", "--follow", "--since", "1h", "--type", "pet.created"))
+	since.waitFor("\tpet/1\t")
+	since.waitFor("\tpet/2\t")
+	since.interrupt()
 	if n := strings.Count(follow.shown.String(), "pet.created"); n != 2 {
 		t.Errorf("got %d events, want 2:\n%s", n, follow.shown.String())
 	}

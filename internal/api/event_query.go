@@ -68,11 +68,14 @@ func (q *eventQuery) resume(h http.Header) error {
 	return nil
 }
 
-// next is the link to the events after a position, or before it.
+// next is the link to the events after a position, or before it. Going forward, since has
+// done its work; going back, it still says where to end.
 func (q *eventQuery) next(position int64) string {
 	direction := "after"
 	if q.Backwards() {
 		direction = "before"
+	} else {
+		q.nextQuery.Del("since")
 	}
 	q.nextQuery.Set(direction, strconv.FormatInt(position, 10))
 	return "<" + eventsPath + "?" + q.nextQuery.Encode() + `>; rel="next"`

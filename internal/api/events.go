@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"animalstore"
@@ -52,6 +53,16 @@ func (s *Server) listEventsBefore(w http.ResponseWriter, r *request, q *eventQue
 	if err != nil {
 		return expiredError(err)
 	}
+	if !q.Since.IsZero() {
+		position, err := s.positionSince(r, q.Since)
+		if err != nil {
+			return err
+		}
+		messages = slices.DeleteFunc(messages, func(m events.Message) bool { return m.ID <= position })
+		if last <= position+1 {
+			last = 0
+		}
+	}
 	if last != 0 {
 		setHeader(w, "Link", q.next(last))
 	}
@@ -65,8 +76,10 @@ func (s *Server) openReader(r *request, q *eventQuery) (*events.Reader, error) {
 	switch {
 	case q.Latest:
 		position, err = s.DB.PublishEvents(r.Context())
-	case q.After != nil:
+	case q.After != nil: // also if a stream that began at a time is resumed
 		position = *q.After
+	case !q.Since.IsZero():
+		position, err = s.positionSince(r, q.Since)
 	default:
 		position, _, err = s.DB.EventRange(r.Context())
 	}
@@ -74,6 +87,15 @@ func (s *Server) openReader(r *request, q *eventQuery) (*events.Reader, error) {
 		return nil, err
 	}
 	return s.Events.NewReader(position, q.EventQuery, r.view()), nil
+}
+
+// positionSince returns the id to read after for the events at or after a time. A time in
+// the future means those from now on, even if another instance's clock is already there.
+func (s *Server) positionSince(r *request, since animalstore.Time) (int64, error) {
+	if since.After(time.Now()) {
+		return s.DB.PublishEvents(r.Context())
+	}
+	return s.DB.EventsSince(r.Context(), since)
 }
 
 // view is what the caller may see of events.

@@ -205,18 +205,24 @@ func TestEventPages(t *testing.T) {
 // and the last link, or "" if the last page had none.
 func (s *service) walkEvents(t testing.TB, path string) (ids []int64, next string) {
 	t.Helper()
+	return s.walk(t, call{path: path})
+}
+
+// walk is walkEvents for a call.
+func (s *service) walk(t testing.TB, c call) (ids []int64, next string) {
+	t.Helper()
 	for {
-		page := s.do(t, call{path: path})
+		page := s.do(t, c)
 		page.want(t, 200, "")
 		ids = append(ids, idsIn(t, page)...)
 		link := nextEvents.FindStringSubmatch(page.header.Get("Link"))
 		switch {
 		case link == nil:
 			return ids, ""
-		case link[1] == path || len(ids) > 100:
-			return ids, path
+		case link[1] == c.path || len(ids) > 100:
+			return ids, c.path
 		}
-		path = link[1]
+		c.path = link[1]
 	}
 }
 

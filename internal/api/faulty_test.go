@@ -229,6 +229,10 @@ func (f *faultyDB) Events(ctx context.Context, q db.EventQuery) ([]animalstore.E
 	return hit2(ctx, f, "Events", func() ([]animalstore.Event, int64, error) { return f.DB.Events(ctx, q) })
 }
 
+func (f *faultyDB) EventsSince(ctx context.Context, since animalstore.Time) (int64, error) {
+	return hit(ctx, f, "EventsSince", func() (int64, error) { return f.DB.EventsSince(ctx, since) })
+}
+
 func (f *faultyDB) PublishEvents(ctx context.Context) (int64, error) {
 	return hit(ctx, f, "PublishEvents", func() (int64, error) { return f.DB.PublishEvents(ctx) })
 }

@@ -32,6 +32,8 @@ func storeTools(schema func(string) object) []tool {
 			id("petId", "Only changes of the pet with this id, its photos and its orders. Not together with subject."),
 			{name: "subject", schema: object{"type": "string", "pattern": "^(pet|photo|order|category)/-?[0-9]+$",
 				"description": "Only changes of this resource, such as order/9."}},
+			{name: "since", schema: object{"type": "string", "format": "date-time",
+				"description": "Only changes at or after this time, such as 2026-11-15T10:00:00Z."}},
 			id("before", "The nextBefore of the page before. Leave it out for the newest changes."),
 			limitParameter,
 		},
@@ -91,11 +93,14 @@ func recentChanges(args *strictjson.Arguments) request {
 		Subject: value(args.NonEmpty("subject")),
 		PetID:   value(args.Positive("petId")),
 		Before:  value(args.Positive("before")),
+		Since:   args.Time("since"),
 	}
 	q.Newest = q.Before == 0
 	limit := pageSize(args, defaultPage)
 	return func(ctx context.Context, api *client.Client) (any, error) {
 		events, next, err := api.ListEventPage(ctx, q, limit)
+		// The list ends up to a minute before the time.
+		events = slices.DeleteFunc(events, func(e animalstore.Event) bool { return e.Time.Before(q.Since.Time) })
 		result := object{"changes": events, "nextBefore": nil}
 		if next > 0 {
 			result["nextBefore"] = next

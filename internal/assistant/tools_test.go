@@ -150,6 +150,10 @@ func callEveryTool(s *store, c *checked, keyID int64) {
 	}
 	c.want("recent_changes", `{"types":["pet.deleted"]}`, text(changes))
 	c.want("recent_changes", `{"petId":2,"limit":1}`, strings.Replace(text(changes), `"nextBefore":null`, fmt.Sprintf(`"nextBefore":%d`, deleted.Changes[0].ID), 1))
+	since := fmt.Sprintf(`{"types":["pet.deleted"],"since":%q}`, deleted.Changes[0].Time)
+	c.want("recent_changes", since, text(changes))
+	after := fmt.Sprintf(`{"types":["pet.deleted"],"since":%q}`, animalstore.AtMilli(deleted.Changes[0].Time.Milli()+1))
+	c.want("recent_changes", after, `{"changes":[],"nextBefore":null}`)
 	c.called["limits"] = true
 	limits := c.call("limits", `{}`)
 	c.want("limits", `{}`, strings.Replace(text(limits), fmt.Sprintf(`"remaining":%d`, remaining(c.t, limits)), fmt.Sprintf(`"remaining":%d`, remaining(c.t, limits)-1), 2))
@@ -247,6 +251,7 @@ func TestArguments(t *testing.T) {
 		{"place_order", `{"petId":1,"note":""}`, animalstore.ValidationFailed},
 		{"recent_changes", `{"types":["key.*"]}`, animalstore.ValidationFailed},
 		{"recent_changes", `{"before":-1}`, animalstore.ValidationFailed},
+		{"recent_changes", `{"since":"yesterday"}`, animalstore.ValidationFailed},
 	} {
 		a.wantRefused(test.tool, test.arguments, test.code)
 		if err := matches(t, listed[test.tool].InputSchema, []byte(test.arguments)); err == nil {

@@ -172,17 +172,15 @@ func (v *visit) readLatest(f *feed, calls, rows int) error {
 // the newest of them.
 func (v *visit) readOlder(f *feed, before int64, calls, rows int) (first int64, err error) {
 	o := f.options()
-	o.Before, o.Newest = before, before == 0
+	o.Before, o.Newest, o.Since = before, before == 0, f.Start
 	for ; calls > 0 && len(f.Rows) < rows; calls-- {
 		events, next, err := v.api.ListEventPage(v.r.Context(), o, rows-len(f.Rows))
 		if err != nil {
 			return 0, err
 		}
-		kept := slices.DeleteFunc(events, func(e animalstore.Event) bool { return e.Time.Before(f.Start.Time) })
-		if len(kept) < len(events) {
-			next = 0 // all others are older
-		}
-		f.Rows = append(f.Rows, v.rowsOf(kept)...)
+		// The list ends up to a minute before the start.
+		events = slices.DeleteFunc(events, func(e animalstore.Event) bool { return e.Time.Before(f.Start.Time) })
+		f.Rows = append(f.Rows, v.rowsOf(events)...)
 		o.Before, o.Newest = next, false
 		if next == 0 {
 			break

@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,6 +94,26 @@ func TestToday(t *testing.T) {
 			`<time datetime="`+begin.Format(time.DateOnly)+`T00:00:00.000Z"`, "<bdi>after 59</bdi>")
 		for _, since := range []string{"today", "2026-13-01", "2026-11-17 09:00"} {
 			b.get("/console/events?since="+url.QueryEscape(since)).want(t, since, http.StatusBadRequest)
+		}
+	})
+}
+
+// TestTodayWithoutMatch: if nothing matches since then, the page says so, however many events
+// there are before.
+func TestTodayWithoutMatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startInBubble(t)
+		b := s.signedIn(everything)
+		for range 31 { // more than a page looks at
+			batch := slices.Repeat([]animalstore.NewPet{{Name: "before", CategoryID: 1, Status: animalstore.PetAvailable}}, 100)
+			if _, _, err := s.DB.CreatePets(t.Context(), batch, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		path := "/console/events?type=order.created&since=" + time.Now().UTC().Format("2006-01-02T15:04:05Z")
+		if p := b.get(path); p.status != http.StatusOK || strings.Contains(p.body, "There are older events") {
+			t.Errorf("got %d and a page that leads to older events, want none:\n%s", p.status, p.body)
 		}
 	})
 }

@@ -25,6 +25,12 @@ type Events interface {
 	// exactly the range of After that Events accepts. Both are 0 in a new store.
 	EventRange(ctx context.Context) (first, newest int64, err error)
 
+	// EventsSince returns the position to read after for all events at or after a time. The
+	// event after the position is at most ClockSkew older than that time, and none before it
+	// is as new, as long as the clocks of instances are at most ClockSkew apart. If all
+	// events are older, it is the newest id. It reads only a few events.
+	EventsSince(ctx context.Context, since animalstore.Time) (position int64, err error)
+
 	// PublishEvents makes the events of all changes that have returned readable, and
 	// returns the newest id. Until then Events may not return them. If there are very
 	// many, it may leave some for the next call; newest then rises with each call.

@@ -78,6 +78,14 @@ func (a *Arguments) Integer(name string) *int64 { return argument(a, name, readI
 // Positive returns a positive integer.
 func (a *Arguments) Positive(name string) *int64 { return argument(a, name, readPositive) }
 
+// Time returns an instant, or the zero Time.
+func (a *Arguments) Time(name string) (at animalstore.Time) {
+	if given := argument(a, name, readTime); given != nil {
+		at = *given
+	}
+	return at
+}
+
 // Require returns a positive integer that must be present.
 func (a *Arguments) Require(name string) int64 {
 	n := a.Positive(name)

@@ -257,7 +257,7 @@ export class Client {
   /**
    * Lists the events so far, oldest first, and ends with the newest. `events` also waits
    * for later ones. With `before` or `newest` it lists them newest first and ends with the
-   * oldest kept event.
+   * oldest kept event, or at `since`.
    */
   listEvents(query: EventsQuery = {}, options?: CallOptions): AsyncGenerator<api.Event, void, undefined> {
     return listEvents(this.#transport, query, options);

@@ -35,7 +35,8 @@ export async function* follow(transport: Transport, q: EventsQuery, options: Cal
     }
     for (;;) {
       if (clock() < pollUntil) {
-        const page = { ...query, after: position || query.after, limit: maxPageSize, wait: pollWait };
+        const place = position ? { after: position, since: "" } : {};
+        const page = { ...query, ...place, limit: maxPageSize, wait: pollWait };
         const call = { ...eventsCall(operation, page), endless: true, wait: pollWait * 1000 };
         const events = await transport.do(call, options, scope);
         yield* events.value;

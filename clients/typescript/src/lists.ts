@@ -81,10 +81,13 @@ function brokenLink(transport: Transport, { operation, path }: Call<unknown>, at
 
 /** The parameters of a request for events. */
 export function eventsQuery(operation: string, q: EventsQuery, limit?: number): QueryValues {
-  const { after, latest, before, newest, types, subject, petId, ...unknown } = q;
+  const { after, latest, before, newest, since, types, subject, petId, ...unknown } = q;
   checkUnknown(unknown, { operation });
   if ([after, latest, before, newest].filter(Boolean).length > 1) {
     throw new InvalidArgumentError("only one of after, latest, before and newest can be set", { operation });
+  }
+  if (since && (after || latest)) {
+    throw new InvalidArgumentError("since can't be used with after or latest", { operation });
   }
   return {
     limit,
@@ -93,6 +96,7 @@ export function eventsQuery(operation: string, q: EventsQuery, limit?: number): 
     petId,
     after: latest ? "latest" : after || "",
     before: newest ? "latest" : before || "",
+    since: since ?? "",
   };
 }
 

@@ -64,6 +64,12 @@ export interface EventsQuery {
   before?: number;
   /** All events, newest first, instead of `before`. */
   newest?: boolean;
+  /**
+   * Begin at most a minute before the first event at or after this time, such as
+   * "2026-11-15T10:00:00Z". With `before` or `newest` the list ends there instead; not with
+   * `after` or `latest`.
+   */
+  since?: string;
   /** Such as "pet.created", or "pet.*" for all of a resource. */
   types?: string[];
   /** A resource, such as "pet/17". */

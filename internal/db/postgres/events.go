@@ -269,6 +269,30 @@ func (d *DB) EventRange(ctx context.Context) (first, newest int64, err error) {
 	return first, newest, err
 }
 
+const selectEventTime = "SELECT created_at FROM events WHERE id = $1"
+
+// EventsSince implements [db.DB].
+func (d *DB) EventsSince(ctx context.Context, since animalstore.Time) (position int64, err error) {
+	err = d.read(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		var first, newest int64
+		err := c.QueryRow(ctx, "SELECT "+firstEvent+", "+newestEvent).Scan(&first, &newest)
+		if err == nil {
+			position, err = db.PositionSince(first, newest, since, func(id int64) (at int64, found bool, err error) {
+				err = c.QueryRow(ctx, selectEventTime, id).Scan(&at)
+				if errors.Is(err, pgx.ErrNoRows) {
+					return 0, false, nil
+				}
+				return at, err == nil, err
+			})
+		}
+		if err != nil {
+			return failed("search for events", err)
+		}
+		return d.confirm(ctx, c, position)
+	})
+	return position, unconfirmed(err)
+}
+
 // dropEvents deletes the events before the first that has to stay, so that the ids of the
 // others are consecutive even if clocks differ.
 const dropEvents = `WITH most AS (SELECT least((SELECT min(id) FROM events) + $2, (SELECT max(id) FROM events)) AS id)

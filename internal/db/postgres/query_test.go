@@ -106,6 +106,7 @@ func reads() []read {
 		args[1], args[2] = limit, limit // instead of all that it would examine
 		add(name, query, args, "events_by_pet")
 	}
+	add("the time of an event", selectEventTime, []any{int64(5)}, "events_pkey")
 	names := func(name string, q db.NameQuery) {
 		q.Prefix, q.Limit = "rex", limit-1
 		q.After = db.NamePosition{Entry: "rex", ID: 12_000} // in the middle of many equal entries

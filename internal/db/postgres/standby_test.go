@@ -114,7 +114,7 @@ func TestUnconfirmedEvents_Slow(t *testing.T) {
 	writer, publisher, idle := open(), open(), open()
 	mustCreate(t, writer, "before")
 	mustPublish(t, writer)
-	reader := mustOpen(t, url, Options{Timeout: time.Second})
+	reader, searcher := mustOpen(t, url, Options{Timeout: time.Second}), mustOpen(t, url, Options{Timeout: time.Second})
 	events := func() (n int, err error) {
 		all, _, err := reader.Events(t.Context(), db.EventQuery{Limit: 10})
 		return len(all), err
@@ -138,6 +138,10 @@ func TestUnconfirmedEvents_Slow(t *testing.T) {
 		if n, err := events(); !errors.Is(err, db.ErrUnavailable) || errors.Is(err, db.ErrOutcomeUnknown) {
 			t.Errorf("got %d events, %v; want ErrUnavailable", n, err)
 		}
+	}
+	later := animalstore.At(time.Now().Add(time.Hour)) // of the newest event, which isn't confirmed
+	if position, err := searcher.EventsSince(t.Context(), later); !errors.Is(err, db.ErrUnavailable) {
+		t.Errorf("EventsSince = %d, %v; want ErrUnavailable", position, err)
 	}
 	waitForStandby(t, server, false)
 	testenv.Eventually(t, "all events are read", func() bool { n, err := events(); return err == nil && n == visible })

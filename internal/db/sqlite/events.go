@@ -120,6 +120,27 @@ func (d *DB) EventRange(ctx context.Context) (first, newest int64, err error) {
 	return first, newest, err
 }
 
+const selectEventTime = "SELECT created_at FROM events WHERE id = ?"
+
+// EventsSince implements [db.DB].
+func (d *DB) EventsSince(ctx context.Context, since animalstore.Time) (position int64, err error) {
+	err = d.read(ctx, func(c *sqlite.Conn) error {
+		first, newest, err := eventRange(c)
+		if err != nil {
+			return err
+		}
+		position, err = db.PositionSince(first, newest, since, func(id int64) (at int64, found bool, err error) {
+			err = selectEach(c, "select time of event", func(r row) error {
+				found = true
+				return r.Scan(&at)
+			}, selectEventTime, id)
+			return at, found, err
+		})
+		return err
+	})
+	return position, err
+}
+
 // PublishEvents implements [db.DB]. An event is readable as soon as its change is.
 func (d *DB) PublishEvents(ctx context.Context) (newest int64, err error) {
 	_, newest, err = d.EventRange(ctx)

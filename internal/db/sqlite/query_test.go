@@ -72,6 +72,7 @@ func TestReadsUseTheirIndex(t *testing.T) {
 		listEventsOfPetBefore:     {eventsOfPet + "<?)"},
 		listEventsOfSubject:       {eventsOfOne + ">?)"},
 		listEventsOfSubjectBefore: {eventsOfOne + "<?)"},
+		selectEventTime:           {events + "=?)"},
 		countPets:                 slices.Repeat([]string{"SEARCH pets USING COVERING INDEX pets_by_status (status=?)"}, 3),
 		countPetsOfCategory:       slices.Repeat([]string{"SEARCH pets USING COVERING INDEX pets_by_category (category_id=? AND status=?)"}, 3),
 		listFailures.All:          {"SEARCH failures USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", oldestFailure},

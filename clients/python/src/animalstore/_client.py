@@ -374,6 +374,7 @@ class Client:
         types: Sequence[str] | str | None = None,
         subject: str | None = None,
         pet_id: int | None = None,
+        since: datetime | None = None,
         **options: Unpack[ReadOptions],
     ) -> Iterator[Event]:
         """Lists the events so far, oldest first, and ends with the newest. `events` also
@@ -382,8 +383,12 @@ class Client:
         `after` is an event's id, `types` are like "pet.created", or "pet.*" for all of a
         resource, and `subject` is a resource, such as "pet/17". `pet_id` selects the events
         of a pet, its photos and its orders; it can't be used with `subject`. With `before` (an event's
-        id) or `newest` the events are listed newest first, down to the oldest kept."""
-        query = EventsQuery(after, latest, before, newest, types, subject, pet_id)
+        id) or `newest` the events are listed newest first, down to the oldest kept.
+
+        `since` begins at most a minute before the first event at or after that time. With
+        `before` or `newest` the list ends there instead. It can't be used with `after` or
+        `latest`."""
+        query = EventsQuery(after, latest, before, newest, types, subject, pet_id, since)
         return self._each(EventPages(self._core, "list_events", query, options))
 
     @by_name
@@ -395,6 +400,7 @@ class Client:
         types: Sequence[str] | str | None = None,
         subject: str | None = None,
         pet_id: int | None = None,
+        since: datetime | None = None,
         **options: Unpack[CallOptions],
     ) -> Iterator[Event]:
         """Follows the events of the store, oldest first. The loop has no end: it waits for
@@ -402,7 +408,8 @@ class Client:
         with no limit on the number of attempts. So no event is skipped or repeated.
 
         `after` is the id of the last event that you have seen. Without it, events start with
-        the oldest kept one, or with `latest` from now on. EventsExpiredError means that the
+        the oldest kept one, with `since` at most a minute before the first event at or after that
+        time, or with `latest` from now on. EventsExpiredError means that the
         events after this position are no longer kept: rebuild from the lists what you built
         from earlier events.
 
@@ -410,7 +417,7 @@ class Client:
         lasts. If a stream can't be used, because a proxy holds it back or the key has too
         many, the client requests events one response after the other for ten minutes, at
         least two a minute, and then tries a stream again."""
-        query = EventsQuery(after, latest, None, False, types, subject, pet_id)
+        query = EventsQuery(after, latest, None, False, types, subject, pet_id, since)
         return self._each(Follower(self._core, query, options))
 
     def list_event_page(
@@ -424,13 +431,14 @@ class Client:
         types: Sequence[str] | str | None = None,
         subject: str | None = None,
         pet_id: int | None = None,
+        since: datetime | None = None,
         **options: Unpack[ReadOptions],
     ) -> tuple[list[Event], int]:
         """Makes one request for events, for programs that show one page at a time: at most
         `limit` events, 1 to 100, oldest first, and the id to continue after. With `before`
         or `newest` they are newest first, with the id to continue before, or 0 once the
-        oldest kept event has been reached."""
-        query = EventsQuery(after, latest, before, newest, types, subject, pet_id)
+        oldest kept event, or `since`, has been reached."""
+        query = EventsQuery(after, latest, before, newest, types, subject, pet_id, since)
         pages = EventPages(self._core, "list_events", query, options)
         return self._runner.run(pages.one_page(query, limit))
 

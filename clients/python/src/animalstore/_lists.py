@@ -3,13 +3,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Generic, TypeVar, cast
 
 from ._call import Call
 from ._core import Core, Steps, path_with
 from ._errors import AnimalStoreError, InvalidArgumentError, ResponseError
 from ._headers import decimal, query_value
-from ._json import list_of
+from ._json import encode, list_of
 from ._models import Event, read_event
 from ._options import CallOptions, ListOptions
 
@@ -83,11 +84,15 @@ class EventsQuery:
     types: Sequence[str] | str | None
     subject: str | None
     pet_id: int | None = None
+    since: datetime | None = None
 
     def values(self, operation: str, limit: int) -> dict[str, str | int | Sequence[int] | None]:
         positions = (self.after or None, self.latest or None, self.before or None, self.newest or None)
         if sum(position is not None for position in positions) > 1:
             message = "only one of after, latest, before and newest can be set"
+            raise InvalidArgumentError(message, operation=operation)
+        if self.since is not None and (self.after or self.latest):
+            message = "since can't be used with after or latest"
             raise InvalidArgumentError(message, operation=operation)
         types = self.types if isinstance(self.types, str) else ",".join(self.types or ())
         return {
@@ -97,6 +102,7 @@ class EventsQuery:
             "petId": self.pet_id,
             "after": "latest" if self.latest else self.after or None,
             "before": "latest" if self.newest else self.before or None,
+            "since": encode(self.since),
         }
 
     @property

@@ -85,6 +85,7 @@ class Follower(EventPages):
         query = {**self._query, "limit": PAGE_SIZE, "wait": POLL_WAIT}
         if self._position:
             query["after"] = self._position
+            query["since"] = None
         page, call = yield from self._request(path_with("/events", query), endless=True, wait=POLL_WAIT)
         self._position = query_value(call.next, "after")
         if decimal(self._position) is None:

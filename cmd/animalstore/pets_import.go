@@ -93,7 +93,7 @@ func reportMistakes(p *terminal.Printer, mistakes []petfile.Mistake) error {
 // before the first pet: the same request would be refused again.
 func endedEarly(done client.PetImport, err error) error {
 	var refused *client.Error
-	if done == (client.PetImport{}) && errors.As(err, &refused) {
+	if done.Added+done.Existing+done.Unknown == 0 && errors.As(err, &refused) {
 		switch refused.Status {
 		case http.StatusBadRequest, http.StatusForbidden, http.StatusUnprocessableEntity:
 			return err

@@ -70,7 +70,7 @@ func (o *Output) Read() (pets []animalstore.NewPet, mistakes []Mistake, err erro
 			break
 		}
 		if lines, ok := rows.(*jsonlReader); ok && r.Err == nil && lines.hasID() {
-			r.Err = errors.New(`it has a field "id": rename that, for example to oldId, because --output adds one`)
+			r.Err = errors.New(`it has a field "id": rename that, for example to oldId, because the output adds one`)
 		}
 		if r.Err != nil {
 			mistakes = append(mistakes, Mistake{r.Line, r.Err})
@@ -97,11 +97,11 @@ func (o *Output) rows() (reader, error) {
 	if table, ok := rows.(*csvReader); ok {
 		format = CSV
 		if slices.Contains(table.columns, "id") {
-			return nil, errors.New(`it has a column "id": rename that, for example to oldId, because --output adds one`)
+			return nil, errors.New(`it has a column "id": rename that, for example to oldId, because the output adds one`)
 		}
 	}
 	if wanted := FormatOf(o.name); wanted != "" && wanted != format {
-		return nil, fmt.Errorf("its format is %s, and --output, %s, gets the same: rename that", format, o.name)
+		return nil, fmt.Errorf("its format is %s, and so is that of the output: name %s differently", format, o.name)
 	}
 	return rows, nil
 }

@@ -33,6 +33,9 @@ func isBatchOf(n int) func(*animalstore.PetBatch) bool {
 
 // PetImport is the progress or the result of [Client.ImportPets].
 type PetImport struct {
+	// Pets are those that were added, now or by an earlier call, as they were when they were
+	// added, in the order of the list. Those that [ImportOptions.Done] skips are missing.
+	Pets     []animalstore.Pet
 	Added    int // by this call
 	Existing int // added by an earlier call with the same pets
 	Unknown  int // sent last, but the response was lost: they may have been added
@@ -50,17 +53,18 @@ type ImportOptions struct {
 }
 
 // ImportPets adds any number of pets in their order, as batches of 100, each of which is one
-// request. If a pet isn't valid, it adds none.
+// request, and returns them with their ids. If a pet isn't valid, it adds none.
 //
 // After an error or a crash, call it again with the same pets, API key and salt, at most
-// 24 hours after the first call: pets that were added are not added again. If any pet or
-// their order changes, that is a new import, which adds all of them.
+// 24 hours after the first call: pets that were added are returned, but not added again. If
+// any pet or their order changes, that is a new import, which adds all of them.
 func (c *Client) ImportPets(ctx context.Context, pets []animalstore.NewPet, options ImportOptions) (done PetImport, err error) {
 	sum, err := importSum(pets, options.Salt)
 	if err != nil {
 		return done, fmt.Errorf("importPets: %w", err)
 	}
-	number := 0 // of the batch
+	number := 0    // of the batch
+	fresh := false // no earlier call got this far
 	for batch := range slices.Chunk(pets, animalstore.MaxPetBatch) {
 		number++
 		if number*animalstore.MaxPetBatch <= options.Done {
@@ -70,18 +74,23 @@ func (c *Client) ImportPets(ctx context.Context, pets []animalstore.NewPet, opti
 		var meta Meta
 		key := fmt.Sprintf("import-%s-%d-%d", sum, number, len(batch))
 		callOptions := []CallOption{IdempotencyKey(key), ReadMeta(&meta)}
-		_, k, err := receiveCall(ctx, c, createPetBatch(batch), callOptions, isBatchOf(len(batch)))
+		result, k, err := receiveCall(ctx, c, createPetBatch(batch), callOptions, isBatchOf(len(batch)))
 		switch {
 		case errors.Is(err, ErrOutcomeUnknown):
 			done.Unknown = len(batch)
 			return done, err
 		case err != nil:
 			return done, err
-		case meta.Replayed && done.Added == 0 && !k.resent:
-			done.Existing += len(batch)
-		default: // batches are sent in order, so no earlier call got this far
+		case !meta.Replayed:
+			fresh = true
 			done.Added += len(batch)
+		case fresh || k.resent:
+			done.Added += len(batch)
+		default: // an earlier call added this batch, and so those before it
+			done.Existing += done.Added + len(batch)
+			done.Added = 0
 		}
+		done.Pets = append(done.Pets, result.Pets...)
 		if options.OnBatch != nil {
 			options.OnBatch(done)
 		}

@@ -154,7 +154,7 @@ func (a goArgs) call(ctx context.Context, c *client.Client, name string, o []cli
 		return c.CreatePetBatch(ctx, a.Pets, o...)
 	case "importPets":
 		done, err := c.ImportPets(ctx, slices.Repeat(a.Pets, max(a.Times, 1)), client.ImportOptions{Salt: a.Salt})
-		return done.Added + done.Existing, err
+		return map[string]any{"pets": done.Pets, "added": done.Added, "existing": done.Existing}, err
 	case "updatePet":
 		return c.UpdatePet(ctx, a.PetID, a.Patch.pet(), o...)
 	case "deletePet":

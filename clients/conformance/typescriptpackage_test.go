@@ -47,11 +47,16 @@ func TestTypeScriptPackage_Slow(t *testing.T) {
 // exampleOutput is what the example prints on an empty store.
 const exampleOutput = "1 Rex\n409 pet_not_available\n"
 
-// packTypeScript builds the package and returns its path.
+// packTypeScript builds the package next to another one and returns its path.
 func packTypeScript(t *testing.T) string {
 	t.Helper()
 	out := t.TempDir()
+	other := filepath.Join(out, "animalstore-1.0.0-py3-none-any.whl")
+	write(t, other, "the package for Python")
 	mustRun(t, "../../tools", "go", "run", "./dist", "-client", "typescript", "-version", "1.0.0", "-out", out)
+	if text := string(mustRead(t, other)); text != "the package for Python" {
+		t.Errorf("building one package changed the other: %q", text)
+	}
 	return filepath.Join(out, "animalstore-1.0.0.tgz")
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -117,7 +119,8 @@ func TestInterruptedWait(t *testing.T) {
 }
 
 // TestImportOnTerminal: the cost is told first, then the progress, and that the limits slow
-// it down. After Ctrl-C it says what was added, and its last line adds the rest.
+// it down. After Ctrl-C it says what was added, and its last line adds the rest, and writes the
+// ids of all.
 func TestImportOnTerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -131,7 +134,7 @@ func TestImportOnTerminal(t *testing.T) {
 	const name = `-the shop's "$pets" .csv`
 	writeFile(t, filepath.Join(dir, name), []byte(file.String()))
 	server.key = secret
-	first := server.command("pets", "import", "--again", "--", name)
+	first := server.command("pets", "import", "--again", "--output", "ids.csv", "--", name)
 	first.Dir = dir
 	p := startOnTerminal(t, first)
 	p.waitFor(`(?s)550 pets, 6 requests\..* 4 requests left today: only 400 pets .*0 of 550 pets.* 4 requests per minute`)
@@ -139,6 +142,9 @@ func TestImportOnTerminal(t *testing.T) {
 		t.Errorf("got exit code %d after Ctrl-C, want 130", code)
 	}
 	p.waitFor(`Added 100 pets\.\r\n`)
+	if left, err := filepath.Glob(filepath.Join(dir, "*ids.csv*")); err != nil || len(left) > 0 {
+		t.Errorf("after Ctrl-C: got the files %q (%v), want none", left, err)
+	}
 	server.mustRun(t, "keys", "set", "2", "--per-minute", "1000", "--per-day", "1000", "--database", "sqlite:"+filepath.Join(dir, "animalstore.db"))
 	server.kill()
 	server = mustStart(t, dir) // it doesn't remember the lower limits for a moment
@@ -148,6 +154,13 @@ func TestImportOnTerminal(t *testing.T) {
 	next.Dir, next.Env = dir, server.command().Env
 	p = startOnTerminal(t, next)
 	p.waitFor(`Added 450 pets; 100 had been added by an earlier run\.\r\n`)
+	want := "name,categoryId,id\n\"two\nlines\",7,1\n"
+	for id := 2; id <= 550; id++ {
+		want += fmt.Sprintf("goldfish,7,%d\n", id)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "ids.csv")); err != nil || string(got) != want {
+		t.Errorf("got the ids %.200q (%v), want %.200q", got, err, want)
+	}
 	server.key = ownerKey
 	if counts := server.mustRun(t, "inventory", "--json"); !strings.Contains(counts, `"available": 550`) {
 		t.Errorf("got %s, want 550 pets", counts)

@@ -101,6 +101,7 @@ func (r *csvReader) next() (Row, error) {
 // record reads the next record, which is only valid until the one after it is read.
 func (r *csvReader) record() ([]string, error) {
 	r.in.left = maxRow
+	r.in.forget(r.csv.InputOffset())
 	fields, err := r.csv.Read()
 	switch {
 	case errors.Is(err, errRowTooLong):
@@ -126,10 +127,12 @@ const maxShown = 200
 var errRowTooLong = errors.New("is a quote not closed?")
 
 // rowLimiter limits how much is read for a row, because package csv keeps all of it in
-// memory.
+// memory. It keeps the text of the latest row.
 type rowLimiter struct {
-	in   io.Reader
-	left int // bytes
+	in     io.Reader
+	left   int    // bytes
+	kept   []byte // since offset
+	offset int64
 }
 
 func (l *rowLimiter) Read(p []byte) (int, error) {
@@ -138,7 +141,25 @@ func (l *rowLimiter) Read(p []byte) (int, error) {
 	}
 	n, err := l.in.Read(p)
 	l.left -= n
+	l.kept = append(l.kept, p[:n]...)
 	return n, err
+}
+
+// forget drops what was kept before an offset.
+func (l *rowLimiter) forget(offset int64) {
+	l.kept, l.offset = l.kept[offset-l.offset:], offset
+}
+
+// latestWith returns the text of the latest record with one more field.
+func (r *csvReader) latestWith(field string) []byte {
+	text := r.in.kept[:r.csv.InputOffset()-r.in.offset]
+	text = bytes.TrimLeft(text, "\r\n") // empty lines
+	ending := "\n"
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	if before, found := bytes.CutSuffix(text, []byte("\r")); found {
+		text, ending = before, "\r\n"
+	}
+	return slices.Concat(text, []byte(string(r.csv.Comma)+field+ending))
 }
 
 func (r *csvReader) pet(fields []string) (pet animalstore.NewPet, err error) {

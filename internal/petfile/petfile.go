@@ -122,6 +122,8 @@ func Rows(file io.Reader, format Format) iter.Seq2[Row, error] {
 // that says the rest can't be read.
 type reader interface {
 	next() (Row, error)
+	// latestWith returns the text of the latest row with its id.
+	latestWith(id string) []byte
 }
 
 // newReader reads the given format, or detects it if format is "".
@@ -146,10 +148,12 @@ func newReader(file io.Reader, format Format) (reader, error) {
 	return newCSVReader(in)
 }
 
-// skipMark skips a byte order mark, which some spreadsheets write.
+// mark is a byte order mark, which some spreadsheets write.
+const mark = "\ufeff"
+
 func skipMark(in *bufio.Reader) {
-	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
-		in.Discard(3)
+	if start, _ := in.Peek(len(mark)); string(start) == mark {
+		in.Discard(len(mark))
 	}
 }
 

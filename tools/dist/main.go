@@ -76,7 +76,7 @@ func main() {
 	}
 }
 
-// buildClient builds the package of one client, for tests.
+// buildClient builds the package of one client. It leaves other files of a release alone.
 func (r *release) buildClient(name string) error {
 	write := clientPackages[name]
 	if write == nil {
@@ -85,7 +85,7 @@ func (r *release) buildClient(name string) error {
 	if err := r.identify(); err != nil {
 		return err
 	}
-	if err := r.prepareOut(); err != nil {
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
 	return write(r)

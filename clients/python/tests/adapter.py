@@ -169,6 +169,8 @@ def result_of(value: object) -> Any:
     if isinstance(value, tuple):
         events, following = value
         return {"events": result_of(events), "next": following}
+    if isinstance(value, a.PetImport):
+        return {"pets": result_of(value.pets), "added": value.added, "existing": value.existing}
     if isinstance(value, a.Image):
         return {"contentType": value.content_type, "size": len(value.data)}
     to_json = getattr(value, "to_json", None)
@@ -217,8 +219,6 @@ def describe(e: BaseException) -> dict[str, Any]:
 
 
 def reply(command: Command, meta: a.Meta, result: object, error: BaseException | None) -> None:
-    if command["call"] == "importPets" and isinstance(result, list):
-        result = len(result)
     session = sessions.get(command.get("client", ""))
     waits, attempts = session.take_reports() if session else ([], [])
     form: dict[str, Any] = {

@@ -1,7 +1,7 @@
 import { encode, type Call } from "./call.js";
 import { isPetBatch } from "./checks.js";
 import type { Origin } from "./errors.js";
-import { checkRules, type CallOptions } from "./options.js";
+import { checkRules, type CallOptions, type Meta } from "./options.js";
 import { Scope } from "./scope.js";
 import type { Transport } from "./transport.js";
 import type { NewPet, Pet, PetBatch, PetStatus } from "./types.js";
@@ -15,8 +15,18 @@ const statuses: PetStatus[] = ["available", "pending", "sold"];
 export interface ImportOptions extends Pick<CallOptions, "signal" | "timeout"> {
   /** Makes this another import than those of the same pets with another salt. */
   salt?: string;
-  /** Called after every batch with the number of pets that have been added so far. */
-  onBatch?: (added: number) => void;
+  /** Called after every batch with what has been added so far. */
+  onBatch?: (progress: PetImport) => void;
+}
+
+/** The progress or the result of `importPets`. */
+export interface PetImport {
+  /** Those that were added, now or by an earlier call, as they were when they were added, in the order of the list. */
+  pets: Pet[];
+  /** How many this call added. */
+  added: number;
+  /** How many an earlier call with the same pets had added. */
+  existing: number;
 }
 
 /** Throws if the service would refuse a pet. */
@@ -39,7 +49,7 @@ export function batchCall(pets: NewPet[], operation = "createPetBatch"): Call<Pe
 }
 
 /** Adds pets in batches whose keys are the same whenever the same pets are added. */
-export async function importPets(transport: Transport, given: NewPet[], options: ImportOptions): Promise<Pet[]> {
+export async function importPets(transport: Transport, given: NewPet[], options: ImportOptions): Promise<PetImport> {
   const { salt = "", onBatch, ...callOptions } = options;
   const origin = { operation: "importPets" };
   checkRules([[crypto.subtle, "importPets doesn't work on pages without https, where browsers have no crypto.subtle"]], origin);
@@ -49,18 +59,29 @@ export async function importPets(transport: Transport, given: NewPet[], options:
   const input = new TextEncoder().encode(encode([salt, pets], origin));
   const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", input));
   const hex = Array.from(sum, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const added: Pet[] = [];
+  const done: PetImport = { pets: [], added: 0, existing: 0 };
+  let fresh = false; // no earlier call got this far
+  let replayed = false;
+  const readMeta = (meta: Meta) => void ({ replayed } = meta);
   const scope = new Scope(callOptions);
   try {
-    for (let number = 1; added.length < pets.length; number++) {
-      const batch = pets.slice(added.length, added.length + maxBatch);
+    for (let number = 1; done.pets.length < pets.length; number++) {
+      const batch = pets.slice(done.pets.length, done.pets.length + maxBatch);
       const idempotencyKey = `import-${hex}-${number}-${batch.length}`;
-      const { value } = await transport.do(batchCall(batch, "importPets"), { ...callOptions, idempotencyKey }, scope);
-      added.push(...value.pets);
-      onBatch?.(added.length);
+      const { value, resent } = await transport.do(batchCall(batch, "importPets"), { ...callOptions, idempotencyKey, readMeta }, scope);
+      fresh ||= !replayed;
+      if (fresh || resent) {
+        done.added += batch.length;
+      } else {
+        // An earlier call added this batch, and so those before it.
+        done.existing += done.added + batch.length;
+        done.added = 0;
+      }
+      done.pets.push(...value.pets);
+      onBatch?.(done);
     }
   } finally {
     scope.close();
   }
-  return added;
+  return done;
 }

@@ -60,6 +60,8 @@ export interface Success<T> {
 export interface Outcome<T> extends Success<T> {
   /** The number of attempts. */
   attempts: number;
+  /** An earlier attempt may have succeeded, but its response was lost. */
+  resent: boolean;
 }
 
 /** Why an attempt failed, and what that means for a retry. */

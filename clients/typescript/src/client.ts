@@ -1,4 +1,4 @@
-import { batchCall, importPets, type ImportOptions } from "./batches.js";
+import { batchCall, importPets, type ImportOptions, type PetImport } from "./batches.js";
 import type { Call } from "./call.js";
 import {
   isCategory,
@@ -111,13 +111,13 @@ export class Client {
 
   /**
    * Adds any number of pets in their order, as batches of 100, each of which is one request,
-   * and returns them. If a pet isn't valid, it adds none.
+   * and returns them with their ids. If a pet isn't valid, it adds none.
    *
    * After an error or a crash, call it again with the same pets, API key and salt, at most
    * 24 hours after the first call: pets that were added are returned, but not added again. If
    * any pet or their order changes, that is a new import, which adds all of them.
    */
-  importPets(pets: api.NewPet[], options: ImportOptions = {}): Promise<api.Pet[]> {
+  importPets(pets: api.NewPet[], options: ImportOptions = {}): Promise<PetImport> {
     return importPets(this.#transport, pets, options);
   }
 

@@ -1,4 +1,4 @@
-export type { ImportOptions } from "./batches.js";
+export type { ImportOptions, PetImport } from "./batches.js";
 export { Client, defaultGraceSeconds } from "./client.js";
 export * from "./types.js";
 export {

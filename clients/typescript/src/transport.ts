@@ -146,6 +146,7 @@ export function newTransport(baseURL: string, apiKey: string | undefined, option
       const scope = within ?? new Scope(options);
       let unresolved = Infinity; // when the first possibly successful attempt was sent
       let attempt = 0;
+      let resent = false;
       try {
         const k = await prepare(call, urlOf(call.path), options, scope);
         for (;;) {
@@ -158,19 +159,20 @@ export function newTransport(baseURL: string, apiKey: string | undefined, option
           attempt++;
           const result = await send(k, scope, ticket, attempt);
           if ("value" in result) {
-            return { ...result, attempts: attempt };
+            return { ...result, attempts: attempt, resent };
           }
           if (result.noStream) {
-            return { value: undefined as T, next: "", requestId: "", attempts: attempt };
+            return { value: undefined as T, next: "", requestId: "", attempts: attempt, resent };
           }
           if (unresolved < Infinity && settles(k, result)) {
             if (isDone(k, result)) {
-              return { value: undefined as T, next: "", requestId: "", attempts: attempt };
+              return { value: undefined as T, next: "", requestId: "", attempts: attempt, resent };
             }
             unresolved = Infinity;
           }
           if (k.method !== "GET" && !result.unchanged) {
             unresolved = Math.min(unresolved, sent);
+            resent = true;
           }
           await pause(k, scope, result, attempt, unresolved);
         }

@@ -85,7 +85,7 @@ function call(client, name, a, o, n, entries) {
     case "createPetBatch":
       return client.createPetBatch(a.pets, o);
     case "importPets":
-      return client.importPets(Array(a.times ?? 1).fill(a.pets).flat(), { salt: a.salt, timeout: o.timeout, signal: o.signal }).then((pets) => pets.length);
+      return client.importPets(Array(a.times ?? 1).fill(a.pets).flat(), { salt: a.salt, timeout: o.timeout, signal: o.signal });
     case "putCategory":
       return client.putCategory(a.category, o);
     case "createKey":

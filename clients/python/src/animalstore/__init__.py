@@ -13,6 +13,7 @@ a change twice that you requested once.
 
 from . import _models, webhook
 from ._async_client import DEFAULT_GRACE, AsyncClient
+from ._batches import PetImport
 from ._client import Client
 from ._errors import (
     AnimalStoreError,
@@ -67,6 +68,7 @@ __all__ = [
     "Meta",
     "NetworkError",
     "NotModifiedError",
+    "PetImport",
     "PutOptions",
     "RateLimit",
     "RateLimitError",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import httpx
 
-from ._batches import batch_call, import_pets
+from ._batches import PetImport, batch_call, import_pets
 from ._call import Call, Repeat, by_name, check_id, check_model
 from ._core import Core, path_with, pet_not_found
 from ._json import UNSET, DecodeError, encode, integer, json_object, list_of
@@ -216,12 +216,12 @@ class AsyncClient:
         pets: Sequence[NewPet],
         *,
         salt: str = "",
-        on_batch: Callable[[int], None] | None = None,
+        on_batch: Callable[[PetImport], None] | None = None,
         **options: Unpack[CallOptions],
-    ) -> list[Pet]:
+    ) -> PetImport:
         """Adds any number of pets in their order, as batches of 100, each of which is one
-        request, and returns them. If a pet isn't valid, none is added. `on_batch` is called
-        after every batch with the number of pets that have been added so far.
+        request, and returns them with their ids. If a pet isn't valid, none is added.
+        `on_batch` is called after every batch with what has been added so far.
 
         After an error or a crash, call it again with the same pets, API key and salt, at
         most 24 hours after the first call: pets that were added are returned, but not added

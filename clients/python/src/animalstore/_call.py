@@ -72,6 +72,8 @@ class Call(Generic[T]):
     """By time.monotonic()."""
     attempt: int = 0
     """The number of the latest attempt."""
+    resent: bool = False
+    """An earlier attempt may have succeeded, but its response was lost."""
     request_id: str = ""
     """Of the latest response."""
     result: Any = None

@@ -150,7 +150,7 @@ class Core:
                     return cast(T, None)  # the earlier attempt removed it
                 unresolved = None
             if unresolved is None and call.changes and not failure.unchanged:
-                unresolved = sent
+                unresolved, call.resent = sent, True
             failure.error.attempts = attempt
             error = yield from self._pause(call, failure, attempt, unresolved)
             if error:

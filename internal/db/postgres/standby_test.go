@@ -216,3 +216,31 @@ func TestMovedAddress_Slow(t *testing.T) {
 		})
 	}
 }
+
+// TestSilentConnections_Slow: the connections from before stay silent, like those to a machine
+// that was restarted, also that of the commit that waits for the standby.
+func TestSilentConnections_Slow(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	url := server.NewDatabase(t, "")
+	proxy := pgtest.NewProxy(t, url)
+	d := mustOpen(t, proxy.URL(url), Options{Timeout: time.Second})
+	awaitCreate(t, d, "before")
+	keepReading(t, d)
+	waitForStandby(t, server, true)
+	if err := create(t, d, "during", nil); !errors.Is(err, db.ErrOutcomeUnknown) {
+		t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+	}
+	direct := mustOpen(t, url, Options{Timeout: testenv.Deadline})
+	testenv.Eventually(t, "a commit waits for the others", func() (waits bool) {
+		err := direct.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE wait_event = 'SyncRep' AND query LIKE '%pg_logical_emit_message%')`).Scan(&waits)
+		return err == nil && waits
+	})
+	trips := d.breaker.trips.Load()
+	proxy.Delay(testenv.Deadline)
+	waitForStandby(t, server, false)
+	testenv.Eventually(t, "reads fail", func() bool { return d.breaker.trips.Load() > trips })
+	proxy.Delay(0)
+	awaitCreate(t, d, "after")
+}

@@ -27,7 +27,7 @@ import (
 //	LANG file=NAME         written to this file, at this place
 //	LANG output            what the block before it prints; ... is anything
 //	json                   parsed
-//	text, http, ini        shown
+//	text, http, ini, yaml  shown
 //	LANG not run: REASON   left alone
 //
 // A document that prints [documentedPostgres] finds an empty database there. Every other fence
@@ -41,7 +41,7 @@ type block struct {
 }
 
 var (
-	shown = []string{"text", "http", "ini"}
+	shown = []string{"text", "http", "ini", "yaml"}
 	// looseFence matches a fence that would be overlooked.
 	looseFence = regexp.MustCompile("^[ \t>*-]*(~~~|[ \t>]+```)")
 	colours    = regexp.MustCompile("\x1b\\[[0-9;]*m")

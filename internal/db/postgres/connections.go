@@ -79,7 +79,7 @@ func (d *DB) probe(ctx context.Context) error {
 	return nil
 }
 
-func (d *DB) findPrimary(ctx context.Context) (changed bool, err error) {
+func (d *DB) findPrimary(ctx context.Context) (primary, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	return d.hosts.find(ctx)
@@ -92,17 +92,37 @@ func (d *DB) findPrimary(ctx context.Context) (changed bool, err error) {
 func (d *DB) awaitCommit(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	confirmed := make(chan error, 1)
+	confirmed, replaced := make(chan error, 1), make(chan error, 1)
 	go func() { confirmed <- d.hosts.commit(ctx) }()
+	go func() { replaced <- d.awaitPrimary(ctx) }()
+	select {
+	case err := <-confirmed:
+		return err
+	case err := <-replaced:
+		return err
+	}
+}
+
+// awaitPrimary waits until there is another primary than before. It returns an error if the
+// one before has stopped responding: then connections to it are useless.
+func (d *DB) awaitPrimary(ctx context.Context) error {
+	was, trips := d.hosts.primary(), d.breaker.trips.Load()
 	for {
-		if changed, err := d.findPrimary(ctx); err == nil && changed {
+		switch now, err := d.findPrimary(ctx); {
+		case err != nil:
+		case was.timeline == "":
+			was = now // with one host, this is the first that is known of it
+		case now != was && now.timeline >= was.timeline:
 			d.dropConns()
 			return nil
 		}
 		select {
-		case err := <-confirmed:
-			return err
 		case <-time.After(findPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if d.breaker.trips.Load() != trips {
+			return fmt.Errorf("%w: the server stopped responding", db.ErrUnavailable)
 		}
 	}
 }
@@ -167,6 +187,7 @@ type breaker struct {
 	text  string       // what is wrong while it is gone
 	heard atomic.Int64 // when the server last responded, since started
 	gone  atomic.Bool
+	trips atomic.Int64 // how often it was gone
 
 	started time.Time
 	ctx     context.Context // ends with Close
@@ -198,6 +219,7 @@ func (b *breaker) timedOut(begun int64, probe func(context.Context) error) {
 	if b.heard.Load() >= begun || !b.gone.CompareAndSwap(false, true) {
 		return
 	}
+	b.trips.Add(1)
 	go func() {
 		for b.ctx.Err() == nil && probe(b.ctx) != nil {
 			select {
@@ -205,6 +227,7 @@ func (b *breaker) timedOut(begun int64, probe func(context.Context) error) {
 			case <-b.ctx.Done():
 			}
 		}
+		b.responded() // operations that began earlier say nothing about it
 		b.gone.Store(false)
 	}()
 }

@@ -70,7 +70,7 @@ func (d *DB) PublishEvents(ctx context.Context) (newest int64, err error) {
 		if numbered == 0 { // others were faster
 			return d.confirm(ctx, c, newest)
 		}
-		d.noteConfirmed(newest)
+		d.noteConfirmed(c, newest)
 		return nil
 	})
 	return newest, unconfirmed(err)
@@ -82,7 +82,7 @@ func (d *DB) PublishEvents(ctx context.Context) (newest int64, err error) {
 // for its standby, or was restarted, shows commits that a promoted standby may lack, which
 // then gives the numbers to other events.
 func (d *DB) confirm(ctx context.Context, c *pgx.Conn, newest int64) error {
-	if newest <= d.confirmed.Load() {
+	if known := d.confirmed.Load(); known != nil && known.timeline == timelineOn(c) && newest <= known.newest {
 		return nil
 	}
 	if err := d.commits.check(); err != nil {
@@ -93,14 +93,32 @@ func (d *DB) confirm(ctx context.Context, c *pgx.Conn, newest int64) error {
 	if err := settled(c, "confirm events", err); err != nil {
 		return err
 	}
-	d.noteConfirmed(newest)
+	d.noteConfirmed(c, newest)
 	return nil
 }
 
-func (d *DB) noteConfirmed(newest int64) {
-	for was := d.confirmed.Load(); was < newest && !d.confirmed.CompareAndSwap(was, newest); {
-		was = d.confirmed.Load()
+// confirmedEvents are the events up to an id, on one timeline: a former primary may have
+// others under the same ids.
+type confirmedEvents struct {
+	timeline string
+	newest   int64
+}
+
+func (d *DB) noteConfirmed(c *pgx.Conn, newest int64) {
+	now := &confirmedEvents{timelineOn(c), newest}
+	for {
+		was := d.confirmed.Load()
+		if was != nil && (was.timeline > now.timeline || was.timeline == now.timeline && was.newest >= newest) ||
+			d.confirmed.CompareAndSwap(was, now) {
+			return
+		}
 	}
+}
+
+// timelineOn returns the timeline of a connection's server, or "" with one host.
+func timelineOn(c *pgx.Conn) string {
+	timeline, _ := c.PgConn().CustomData()[timelineKey].(string)
+	return timeline
 }
 
 // unconfirmed returns the error of a reader of events for that of a commit.
@@ -232,7 +250,11 @@ func (d *DB) Events(ctx context.Context, q db.EventQuery) (events []animalstore.
 		if err := c.SendBatch(ctx, &batch).Close(); err != nil {
 			return failed("select events", err)
 		}
-		return d.confirm(ctx, c, max(page.Newest, page.Last))
+		newest := max(page.Newest, page.Last)
+		for i := range page.Events {
+			newest = max(newest, page.Events[i].ID)
+		}
+		return d.confirm(ctx, c, newest)
 	})
 	if err != nil {
 		return nil, q.After, unconfirmed(err)

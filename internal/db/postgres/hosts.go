@@ -23,10 +23,11 @@ type hosts struct {
 	first  atomic.Int64               // the index of the host to try first
 	log    *slog.Logger
 
-	mu       sync.Mutex
-	cluster  string // identifies the database cluster
-	timeline string // the latest that was seen of it
-	refused  string // the former primary that was logged last
+	mu          sync.Mutex
+	cluster     string // identifies the database cluster
+	timeline    string // the latest that was seen of it
+	refused     string // the former primary that was logged last
+	onPromotion func() // drops the connections to the former primary
 }
 
 // newHosts returns the hosts of a config and makes its connections use them.
@@ -69,9 +70,19 @@ func setHosts(c *pgx.ConnConfig, all [][]*pgconn.FallbackConfig) {
 	c.Host, c.Port, c.TLSConfig, c.Fallbacks = flat[0].Host, flat[0].Port, flat[0].TLSConfig, flat[1:]
 }
 
+// primary is a host of the URL, by its index, while it has a timeline. "" means that it
+// isn't known.
+type primary struct {
+	host     int64
+	timeline string
+}
+
+// primary returns the one that is used.
+func (h *hosts) primary() primary { return primary{h.first.Load(), h.latest()} }
+
 // find asks all hosts at the same time, and makes the one with the latest timeline the one
-// to try first. It reports whether the primary changed: it is another host, or was promoted.
-func (h *hosts) find(ctx context.Context) (changed bool, err error) {
+// to try first.
+func (h *hosts) find(ctx context.Context) (primary, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	known := h.latest()
@@ -81,10 +92,10 @@ func (h *hosts) find(ctx context.Context) (changed bool, err error) {
 	}
 	best := latestOf(responses, len(h.all), known)
 	if best.err != nil {
-		return false, best.err
+		return primary{}, best.err
 	}
-	was := h.first.Swap(int64(best.host))
-	return was != int64(best.host) || known != "" && best.timeline > known, nil
+	h.first.Store(int64(best.host))
+	return primary{int64(best.host), best.timeline}, nil
 }
 
 // response is what a host responded to find.
@@ -145,6 +156,7 @@ func (h *hosts) commit(ctx context.Context) error {
 		return err
 	}
 	defer conn.PgConn().Conn().Close()
+	forgetWarnings(conn)
 	_, err = conn.Exec(ctx, "SELECT "+emptyCommit)
 	return settled(conn, "commit", err)
 }
@@ -168,6 +180,9 @@ func timelineOf(ctx context.Context, c *pgconn.PgConn) (cluster, timeline string
 	return string(row[0]), string(row[1]), nil
 }
 
+// timelineKey marks a connection with the timeline that its server had.
+const timelineKey = "animalstore timeline"
+
 // checkTimeline refuses a former primary: a server that accepts writes although its
 // standby was promoted. This process knows that only if it has seen the new primary.
 func (h *hosts) checkTimeline(ctx context.Context, c *pgconn.PgConn) error {
@@ -175,15 +190,21 @@ func (h *hosts) checkTimeline(ctx context.Context, c *pgconn.PgConn) error {
 	if err != nil || timeline == "" {
 		return err
 	}
+	c.CustomData()[timelineKey] = timeline
 	address := c.Conn().RemoteAddr().String()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case cluster != h.cluster:
 		h.cluster, h.timeline = cluster, timeline
+	case timeline == h.timeline:
+		h.refused = ""
 	case timeline > h.timeline:
 		h.log.Warn("PostgreSQL has a new primary", "address", address, "timeline", timeline, "before", h.timeline)
 		h.timeline, h.refused = timeline, ""
+		if h.onPromotion != nil {
+			h.onPromotion()
+		}
 	case timeline < h.timeline:
 		if h.refused != address {
 			h.refused = address
@@ -193,6 +214,12 @@ func (h *hosts) checkTimeline(ctx context.Context, c *pgconn.PgConn) error {
 		return fmt.Errorf("this server is a former primary: its timeline is %s, that of the primary %s", timeline, h.timeline)
 	}
 	return nil
+}
+
+func (h *hosts) setOnPromotion(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.onPromotion = f
 }
 
 // latest returns the latest timeline that was seen, if any.

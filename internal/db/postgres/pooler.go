@@ -49,13 +49,15 @@ func checkPooler(ctx context.Context, h *hosts) error {
 // connectToOne connects to the first host that accepts c, and limits c to it.
 func connectToOne(ctx context.Context, h *hosts, c *pgx.ConnConfig) (conn *pgx.Conn, err error) {
 	first := int(h.first.Load())
+	var all []error
 	for _, host := range slices.Concat(h.all[first:], h.all[:first]) {
 		setHosts(c, [][]*pgconn.FallbackConfig{host})
 		if conn, err = pgx.ConnectConfig(ctx, c); err == nil {
-			break
+			return conn, nil
 		}
+		all = append(all, err)
 	}
-	return conn, err
+	return nil, errors.Join(all...)
 }
 
 // checkSession refuses a pooler that picks a server connection for each transaction. Then a

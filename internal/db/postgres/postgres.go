@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -48,7 +47,7 @@ type Options struct {
 	MustExist bool
 	// Timeout limits each operation. The default suits a server.
 	Timeout time.Duration
-	// Log is told when another server becomes the primary. By default nothing is.
+	// Log is told about new and former primaries. By default nothing is logged.
 	Log *slog.Logger
 }
 
@@ -67,7 +66,7 @@ type DB struct {
 
 	finishes sync.Map // of a *batcher[finishCall, finishOutcome] by webhook
 
-	confirmed atomic.Int64 // the highest id of an event that may be shown: see confirm
+	confirmed atomic.Pointer[confirmedEvents] // that may be shown: see confirm
 }
 
 var _ db.DB = (*DB)(nil)
@@ -116,6 +115,7 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		commits: newBreaker("commits are not confirmed"),
 		hosts:   hosts,
 	}
+	hosts.setOnPromotion(pool.Reset)
 	d.creates.run, d.creates.timeout = d.createPets, d.timeout
 	d.pages.run, d.pages.timeout = d.petPages, d.timeout
 	return d, nil
@@ -196,28 +196,7 @@ func parseConfig(url string, timeout time.Duration) (*pgxpool.Config, error) {
 		}
 	}
 	conn.OnNotice = noteWarning
-	dial := conn.DialFunc
-	conn.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return uncancelled{c}, nil
-	}
 	return config, nil
 }
-
-// uncancelled is a connection whose statements pgx can't cancel when it gives them up. In a
-// commit that waits for its standby, that would end the wait: the change would be visible,
-// and then be lost if the standby is promoted. pgx sends the request to the address of the
-// connection, so this one has none that can be dialled.
-type uncancelled struct{ net.Conn }
-
-func (c uncancelled) RemoteAddr() net.Addr { return undialled{c.Conn.RemoteAddr()} }
-
-type undialled struct{ net.Addr }
-
-// Network implements [net.Addr]. net.Dial refuses an unknown network at once.
-func (undialled) Network() string { return "undialled" }
 
 func milliseconds(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }

@@ -76,20 +76,22 @@ func TestHungStandby_Slow(t *testing.T) {
 	d, other := mustOpen(t, url, Options{Timeout: time.Second}), mustOpen(t, url, Options{Timeout: testenv.Deadline})
 	awaitCreate(t, d, "before")
 	keepReading(t, d)
+	// A warning at the start of a session, as after an update of the system, says nothing
+	// about commits.
+	server.MustExec(t, "postgres", "UPDATE pg_database SET datcollversion = '0' WHERE datname = '"+pgtest.Name(url)+"'")
 	waitForStandby(t, server, true)
-	for range 5 {
-		var all sync.WaitGroup
-		for i := range 2 * defaultConns {
-			retry := &db.Idempotency{KeyID: 1, Token: fmt.Sprint(i), At: animalstore.At(time.Now())} // not in batches
-			all.Go(func() {
-				err := create(t, d, "during", retry)
-				if !errors.Is(err, db.ErrOutcomeUnknown) && !errors.Is(err, db.ErrUnavailable) {
-					t.Errorf("a write while commits wait: %v", err)
-				}
-			})
-		}
-		all.Wait()
+	var all sync.WaitGroup
+	for i := range 200 { // also while others already wait
+		retry := &db.Idempotency{KeyID: 1, Token: fmt.Sprint(i), At: animalstore.At(time.Now())} // not in batches
+		all.Go(func() {
+			err := create(t, d, "during", retry)
+			if !errors.Is(err, db.ErrOutcomeUnknown) && !errors.Is(err, db.ErrUnavailable) {
+				t.Errorf("a write while commits wait: %v", err)
+			}
+		})
+		time.Sleep(10 * time.Millisecond)
 	}
+	all.Wait()
 	waiting := 0
 	err := other.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'").Scan(&waiting)
 	if err != nil || waiting == 0 || waiting > defaultConns+1 {
@@ -185,4 +187,64 @@ func TestIsolatedPrimary_Slow(t *testing.T) {
 	}
 	standby.Restart(t)
 	awaitCreate(t, d, "restarted")
+}
+
+// TestMovedAddress_Slow: a URL with one address, which leads to the promoted standby from then
+// on. Connections from before still lead to the old primary, which responds or is frozen.
+func TestMovedAddress_Slow(t *testing.T) {
+	t.Parallel()
+	for _, frozen := range []bool{false, true} {
+		t.Run(fmt.Sprintf("frozen is %t", frozen), func(t *testing.T) {
+			t.Parallel()
+			primary := pgtest.Start(t)
+			primary.MustExec(t, "postgres", "CREATE DATABASE store")
+			standby := primary.Standby(t)
+			proxy := pgtest.NewProxy(t, primary.URL("store"))
+			d := mustOpen(t, proxy.URL(primary.URL("store")), Options{Timeout: time.Second})
+			awaitCreate(t, d, "before")
+			keepReading(t, d)
+			waitForStandby(t, primary, true)
+			if err := create(t, d, "isolated", nil); !errors.Is(err, db.ErrOutcomeUnknown) {
+				t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+			}
+			if frozen {
+				primary.Freeze()
+			}
+			standby.Promote(t)
+			proxy.LeadTo(standby)
+			awaitCreate(t, d, "after")
+			there := mustOpen(t, standby.URL("store"), Options{Timeout: testenv.Deadline})
+			if got := names(t, there)["after"]; got == 0 {
+				t.Error("the write didn't go to the new primary")
+			}
+		})
+	}
+}
+
+// TestSilentConnections_Slow: the connections from before stay silent, like those to a machine
+// that was restarted, also that of the commit that waits for the standby.
+func TestSilentConnections_Slow(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	url := server.NewDatabase(t, "")
+	proxy := pgtest.NewProxy(t, url)
+	d := mustOpen(t, proxy.URL(url), Options{Timeout: time.Second})
+	awaitCreate(t, d, "before")
+	keepReading(t, d)
+	waitForStandby(t, server, true)
+	if err := create(t, d, "during", nil); !errors.Is(err, db.ErrOutcomeUnknown) {
+		t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+	}
+	direct := mustOpen(t, url, Options{Timeout: testenv.Deadline})
+	testenv.Eventually(t, "a commit waits for the others", func() (waits bool) {
+		err := direct.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE wait_event = 'SyncRep' AND query LIKE '%pg_logical_emit_message%')`).Scan(&waits)
+		return err == nil && waits
+	})
+	trips := d.breaker.trips.Load()
+	proxy.Delay(testenv.Deadline)
+	waitForStandby(t, server, false)
+	testenv.Eventually(t, "reads fail", func() bool { return d.breaker.trips.Load() > trips })
+	proxy.Delay(0)
+	awaitCreate(t, d, "after")
 }

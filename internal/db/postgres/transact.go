@@ -120,6 +120,9 @@ func (d *DB) change(ctx context.Context, f func(context.Context, *pgx.Conn) erro
 		return err
 	}
 	return d.withConn(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
+		if err := d.commits.check(); err != nil { // it may have waited for its turn
+			return err
+		}
 		for range maxAttempts {
 			if err = f(ctx, c); !isConflict(err) || c.IsClosed() {
 				break

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -69,8 +70,29 @@ func parseURL(dsn string) (*pgxpool.Config, error) {
 	if u, err := url.Parse(dsn); err != nil || !u.Query().Has("pool_max_conns") {
 		config.MaxConns = defaultConns
 	}
+	dial := config.ConnConfig.DialFunc
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return uncancelled{c}, nil
+	}
 	return config, nil
 }
+
+// uncancelled is a connection whose statements pgx can't cancel when it gives them up. In a
+// commit that waits for its standby, that would end the wait: the change would be visible,
+// and then be lost if the standby is promoted. pgx sends the request to the address of the
+// connection, so this one has none that can be dialled.
+type uncancelled struct{ net.Conn }
+
+func (c uncancelled) RemoteAddr() net.Addr { return undialled{c.Conn.RemoteAddr()} }
+
+type undialled struct{ net.Addr }
+
+// Network implements [net.Addr]. net.Dial refuses an unknown network at once.
+func (undialled) Network() string { return "undialled" }
 
 // location returns the URL of a database without credentials.
 func location(c *pgx.ConnConfig) string {

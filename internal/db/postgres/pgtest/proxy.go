@@ -14,13 +14,13 @@ import (
 // Proxy is a proxy between clients and a server that can lose or delay responses.
 type Proxy struct {
 	listener net.Listener
-	target   string
 
-	mu    sync.Mutex
-	lose  string        // "": nothing
-	lost  chan struct{} // closed when a response was lost
-	delay time.Duration
-	conns []net.Conn
+	mu     sync.Mutex
+	target string
+	lose   string        // "": nothing
+	lost   chan struct{} // closed when a response was lost
+	delay  time.Duration
+	conns  []net.Conn
 }
 
 // NewProxy starts a Proxy to the server of a URL. It ends with the test.
@@ -55,6 +55,20 @@ func (p *Proxy) URL(dsn string) string {
 	}
 	u.Host = p.listener.Addr().String()
 	return u.String()
+}
+
+// LeadTo makes new connections lead to another server, like an address that moves. Those
+// that exist stay.
+func (p *Proxy) LeadTo(s *Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = s.Address()
+}
+
+func (p *Proxy) leadsTo() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.target
 }
 
 // LoseResponse waits for a client to send a text. It forwards the message, discards the
@@ -97,7 +111,7 @@ func (p *Proxy) serve() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.target)
+		server, err := net.Dial("tcp", p.leadsTo())
 		if err != nil {
 			client.Close()
 			continue

@@ -108,6 +108,8 @@ func serveCommand() *cobra.Command {
 	cmd.MarkFlagDirname("backup-dir")
 	cli.RegisterDuration(cmd, &f.EventsRetention, "events-retention",
 		"how long to keep events: a `duration` such as 90d or 12h; 0 keeps them forever")
+	cli.RegisterDuration(cmd, &f.ShutdownDelay, "shutdown-delay",
+		"how long to keep serving after SIGTERM while /readyz says 503, so that load balancers notice: a `duration` such as 15s")
 	flags.StringVar(&f.photosLimit, "photos-limit", "10GiB", "how much space all photos may take, such as 500MiB or 50GiB")
 	return cmd
 }
@@ -129,6 +131,7 @@ func runServer(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err := inheritSockets(&cfg); err != nil {
 		return err
 	}
+	cfg.SkipDelay = cli.UntilNextSignal
 	cfg.Fatal = func(err error) {
 		cfg.Log.Error("storage failed: stopping to avoid serving bad data or acknowledging unsaved writes", "err", err)
 		os.Exit(exitError)

@@ -16,6 +16,7 @@ import (
 	"animalstore"
 	"animalstore/internal/cli"
 	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/transfer"
 	"animalstore/internal/server"
 	"animalstore/internal/terminal"
@@ -247,10 +248,26 @@ func firstKey(ctx context.Context, s *server.Server, cfg server.Config, supplied
 		return true, nil
 	case owner.Created:
 		cfg.Log.Info("the key in " + ownerKeyVariable + " is the owner key")
-	case supplied != "" && !owner.Exists:
+	case supplied == "":
+		cfg.Log.Info("the database has keys already. If you lost yours, create another", "command", newKeyCommand(cfg))
+	case !owner.Exists:
 		cfg.Log.Warn("the key in " + ownerKeyVariable + " was not imported: the database has keys already")
 	}
 	return false, nil
+}
+
+// newKeyCommand is the command that creates a key like the owner's. A password isn't shown:
+// PGPASSWORD can supply it.
+func newKeyCommand(cfg server.Config) string {
+	command := "animalstore keys create --name owner --plan business --permissions read,write,admin"
+	if cfg.Environment != animalstore.Production {
+		command += " --environment " + string(cfg.Environment)
+	}
+	database := cfg.Database
+	if postgres.Is(database) {
+		database = postgres.ForTools(database)
+	}
+	return command + " --database " + shellWord(database)
 }
 
 // notify sends systemd a message such as READY=1, so that units that wait for this one

@@ -50,7 +50,7 @@ type PetQuery struct {
 	Status     PetStatus
 	CategoryID *int64  // new(int64(7)) for category 7: 0 is a valid category
 	IDs        []int64 // at most 100
-	Name       string  // what one of the first four words of the name begins with, ignoring case; not with IDs
+	Name       string  // what one of the first four words of the name begins with, ignoring case and separators; not with IDs
 }
 
 // Values returns the parameters of the list.

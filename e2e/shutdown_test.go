@@ -34,6 +34,37 @@ func TestTerminateHTTPS_Slow(t *testing.T) {
 	}
 }
 
+// TestShutdownDelay: after a first SIGTERM only /readyz changes, and a second one ends the
+// delay but not the process.
+func TestShutdownDelay(t *testing.T) {
+	t.Parallel()
+	s := start(t, withArgs("--shutdown-delay", "10m"))
+	get := func(path string) (response, bool) {
+		c := dial(t, s)
+		c.send(t, message("GET", path, "", ""))
+		r, closes, err := c.receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, closes
+	}
+	s.signal(syscall.SIGTERM)
+	testenv.Eventually(t, "/readyz is 503", func() bool {
+		r, _ := get("/readyz")
+		return r.status == 503
+	})
+	if r, closes := get("/livez"); r.status != 200 || closes {
+		t.Errorf("during the delay: got %d, closes %t, want 200 on a connection that stays open", r.status, closes)
+	}
+	testenv.Eventually(t, "a second signal ends the delay", func() bool {
+		s.signal(syscall.SIGTERM) // one within a second doesn't count
+		return strings.Contains(s.stderr.String(), "finishing the requests in progress")
+	})
+	if code := s.wait(); code != 0 || !strings.Contains(s.stderr.String(), "msg=stopped") {
+		t.Errorf("exit code %d, want 0 and a clean shutdown:\n%s", code, s.stderr.String())
+	}
+}
+
 func testTerminate(t *testing.T, s *server) {
 	const clients = 32
 	key := adminKey(t, s.database)

@@ -18,6 +18,8 @@ import (
 var (
 	liveKey  = regexp.MustCompile(`ast_live_[0-9A-Za-z]{38}\b`)
 	curlLine = regexp.MustCompile(`(?m)^ *(curl .*)$`)
+
+	logCommand = regexp.MustCompile(`command="(animalstore .*)"`)
 )
 
 // printed waits for the output of the server's first start: it is written before the
@@ -75,6 +77,22 @@ func TestFirstRun(t *testing.T) {
 	if out := s.stdout.String(); out != "" {
 		t.Errorf("a second start prints %q, want nothing", out)
 	}
+
+	// Whoever lost it runs the command in the log.
+	found := logCommand.FindStringSubmatch(s.stderr.String())
+	if found == nil {
+		t.Fatalf("the log names no command:\n%s", s.stderr.String())
+	}
+	args := strings.Fields(strings.TrimPrefix(found[1], "animalstore "))
+	created := exec.Command(binary, args...)
+	created.Env = cleanEnv()
+	another, err := created.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", found[1], err)
+	}
+	s = start(t, onDatabase(s.database))
+	wantStatus(t, newClient(t, s, strings.TrimSpace(string(another))).get(t, "/v1/keys"), 200, "")
+	s.stop()
 }
 
 // TestNetworkAddress: a server for other machines names an address that they can use, and says

@@ -16,6 +16,7 @@ import (
 	"animalstore"
 	"animalstore/internal/cli"
 	"animalstore/internal/db"
+	"animalstore/internal/db/postgres"
 	"animalstore/internal/db/transfer"
 	"animalstore/internal/server"
 	"animalstore/internal/terminal"
@@ -108,6 +109,8 @@ func serveCommand() *cobra.Command {
 	cmd.MarkFlagDirname("backup-dir")
 	cli.RegisterDuration(cmd, &f.EventsRetention, "events-retention",
 		"how long to keep events: a `duration` such as 90d or 12h; 0 keeps them forever")
+	cli.RegisterDuration(cmd, &f.ShutdownDelay, "shutdown-delay",
+		"how long to keep serving after SIGTERM while /readyz says 503, so that load balancers notice: a `duration` such as 15s")
 	flags.StringVar(&f.photosLimit, "photos-limit", "10GiB", "how much space all photos may take, such as 500MiB or 50GiB")
 	return cmd
 }
@@ -129,6 +132,7 @@ func runServer(ctx context.Context, f serveFlags, stdout, stderr io.Writer) erro
 	if err := inheritSockets(&cfg); err != nil {
 		return err
 	}
+	cfg.SkipDelay = cli.UntilNextSignal
 	cfg.Fatal = func(err error) {
 		cfg.Log.Error("storage failed: stopping to avoid serving bad data or acknowledging unsaved writes", "err", err)
 		os.Exit(exitError)
@@ -244,10 +248,26 @@ func firstKey(ctx context.Context, s *server.Server, cfg server.Config, supplied
 		return true, nil
 	case owner.Created:
 		cfg.Log.Info("the key in " + ownerKeyVariable + " is the owner key")
-	case supplied != "" && !owner.Exists:
+	case supplied == "":
+		cfg.Log.Info("the database has keys already. If you lost yours, create another", "command", newKeyCommand(cfg))
+	case !owner.Exists:
 		cfg.Log.Warn("the key in " + ownerKeyVariable + " was not imported: the database has keys already")
 	}
 	return false, nil
+}
+
+// newKeyCommand is the command that creates a key like the owner's. A password isn't shown:
+// PGPASSWORD can supply it.
+func newKeyCommand(cfg server.Config) string {
+	command := "animalstore keys create --name owner --plan business --permissions read,write,admin"
+	if cfg.Environment != animalstore.Production {
+		command += " --environment " + string(cfg.Environment)
+	}
+	database := cfg.Database
+	if postgres.Is(database) {
+		database = postgres.ForTools(database)
+	}
+	return command + " --database " + shellWord(database)
 }
 
 // notify sends systemd a message such as READY=1, so that units that wait for this one

@@ -34,6 +34,7 @@ func (f serveFlags) config(log io.Writer) (server.Config, error) {
 		parseSecurityContact(&cfg),
 		server.CheckDatabaseURL("--database", cfg.Database),
 		checkRetention(cfg.EventsRetention),
+		checkShutdownDelay(cfg.ShutdownDelay),
 		f.parsePhotosLimit(&cfg),
 		checkListen("--listen", cfg.Listen),
 	}
@@ -87,6 +88,16 @@ func parseSecurityContact(cfg *server.Config) error {
 func checkRetention(events time.Duration) error {
 	if events > 0 && events < time.Minute {
 		return errors.New("--events-retention must be at least 1m, or 0 to keep events forever")
+	}
+	return nil
+}
+
+// maxShutdownDelay is longer than any load balancer needs: more is a mistake in the unit.
+const maxShutdownDelay = 10 * time.Minute
+
+func checkShutdownDelay(delay time.Duration) error {
+	if delay > maxShutdownDelay {
+		return errors.New("--shutdown-delay must be at most 10m")
 	}
 	return nil
 }

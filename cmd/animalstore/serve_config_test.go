@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"animalstore"
 	"animalstore/internal/db/transfer"
+	"animalstore/internal/server"
 )
 
 // defaultServeFlags are the defaults of the flags.
@@ -32,5 +34,23 @@ func TestServeConfig(t *testing.T) {
 	}
 	if cfg.ACME.Cache != "store.db.acme" {
 		t.Errorf("got %+v, want certificates next to the database", cfg.ACME)
+	}
+}
+
+// TestNewKeyCommand: the command has what the server was started with, except its password.
+func TestNewKeyCommand(t *testing.T) {
+	const create = "animalstore keys create --name owner --plan business --permissions read,write,admin --environment staging --database "
+	for database, want := range map[string]string{
+		"sqlite:data/store.db":                                            "sqlite:data/store.db",
+		"sqlite:my store.db":                                              "'sqlite:my store.db'",
+		"postgres://shop@db1,db2/store":                                   "postgres://shop@db1,db2/store",
+		"postgres://shop:hunter2@db1/store":                               "postgres://shop@db1/store",
+		"postgres://db1/store?user=shop&password=hunter2&sslmode=require": "'postgres://db1/store?sslmode=require&user=shop'",
+	} {
+		cfg := server.Config{Database: database}
+		cfg.Environment = animalstore.Staging
+		if got := newKeyCommand(cfg); got != create+want {
+			t.Errorf("got  %s\nwant %s", got, create+want)
+		}
 	}
 }

@@ -73,6 +73,7 @@ type Server struct {
 	retries     unfinishedRetries
 	pages       *pages.Pages
 	console     http.Handler
+	leaving     atomic.Bool // /readyz says so
 	draining    atomic.Bool
 	drainBegun  chan struct{} // closed when draining begins
 	lastHour    requestLog
@@ -110,10 +111,15 @@ func New(c Config) *Server {
 	return s
 }
 
+// Leave makes /readyz tell load balancers to use another instance. Everything else is
+// still served as before.
+func (s *Server) Leave() { s.leaving.Store(true) }
+
 // Drain is the first step of a graceful shutdown: from now on responses ask
 // clients to close the connection, and /readyz tells load balancers to use
 // another instance. Streams end, and requests that wait for events get a response.
 func (s *Server) Drain() {
+	s.Leave()
 	if !s.draining.Swap(true) {
 		close(s.drainBegun)
 	}

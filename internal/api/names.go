@@ -11,6 +11,10 @@ import (
 // different names, which would replace the pages that most requests are for.
 func (s *Server) petsByName(r *request, l *listQuery, q animalstore.PetQuery) (*page, error) {
 	query := db.NameQuery{PetQuery: q, Prefix: db.FoldName(q.Name), Limit: l.limit}
+	if query.Prefix == "" {
+		return nil, animalstore.Errorf(animalstore.InvalidParameter,
+			"name must contain more than white space and the characters -_/.,()")
+	}
 	if l.resumed {
 		query.After = db.NamePosition{Entry: l.position.key, ID: l.position.id}
 		if query.After.ID < 1 || !strings.HasPrefix(query.After.Entry, query.Prefix) || !animalstore.IsText(query.After.Entry) {

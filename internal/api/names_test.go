@@ -20,7 +20,7 @@ func TestFindByName(t *testing.T) {
 		s.add(t, animalstore.NewPet{Name: name, CategoryID: int64(i % 2), Status: animalstore.PetStatuses[i%3]})
 	}
 	for query, want := range map[string][]int64{
-		"name=rex": {1, 5, 7, 3}, "name=REX&limit=1": {1, 5, 7, 3}, "name=STRASS": {4}, "name=zo%C3%AB": {6}, "name=zoe": {}, "name=100%25+rex+%26": {7}, "name=%20": {}, "name=rex+%26": {7},
+		"name=rex": {1, 5, 7, 3}, "name=REX&limit=1": {1, 5, 7, 3}, "name=STRASS": {4}, "name=zo%C3%AB": {6}, "name=zoe": {}, "name=100%25+rex+%26": {7}, "name=rex+%26": {7},
 		"name=rex&status=available": {1, 7}, "name=rex&categoryId=0": {1, 5, 7, 3}, "name=rex&categoryId=1": {}, "name=r&categoryId=0&status=pending&limit=1": {5},
 		"name=" + strings.Repeat("%F0%9F%90%B6", 100): {},
 	} {
@@ -28,6 +28,31 @@ func TestFindByName(t *testing.T) {
 		if got := ids(slices.Concat(pages...)); !slices.Equal(got, want) {
 			t.Errorf("%s: got %d, want %d", query, got, want)
 		}
+	}
+}
+
+// TestFindSeparatedWords: how words are separated doesn't matter, neither in names nor in what
+// is searched for.
+func TestFindSeparatedWords(t *testing.T) {
+	s := start(t)
+	for _, name := range []string{"Mr. Whiskers", "(Luna)", "Jean-Luc", "a__b", "O'Neil", "...", "Zoë\u00A0\u3000Ann"} {
+		s.add(t, animalstore.NewPet{Name: name})
+	}
+	for name, want := range map[string][]int64{
+		"mr whiskers": {1}, "Mr. Whiskers": {1}, "mr.whisk": {1}, " -MR_whiskers. ": {1}, "whiskers": {1}, "mrw": {},
+		"luna": {2}, "(luna": {2}, "luna)": {2}, "jean luc": {3}, "jean-l": {3}, "jeanluc": {}, "luc": {3},
+		"a b": {4}, "a_b": {4}, "a...b": {4}, "b": {4}, "o'n": {5}, "neil": {}, "o neil": {}, "zoe\u0308 ann": {7}, "ann": {7},
+		strings.Repeat(".", 99) + "b": {4},
+	} {
+		if got := ids(s.do(t, call{path: "/v1/pets?name=" + url.QueryEscape(name)}).pets(t)); !slices.Equal(got, want) {
+			t.Errorf("%q: got %d, want %d", name, got, want)
+		}
+	}
+	for _, name := range []string{" ", "...", "-_/.,()", "\u00A0\u3000", strings.Repeat(".", 100)} {
+		s.do(t, call{path: "/v1/pets?name=" + url.QueryEscape(name)}).want(t, 400, animalstore.InvalidParameter)
+	}
+	for _, name := range []string{"", strings.Repeat("a", 101), strings.Repeat(".", 100) + "b"} {
+		s.do(t, call{path: "/v1/pets?name=" + url.QueryEscape(name), bad: true}).want(t, 400, animalstore.InvalidParameter)
 	}
 }
 

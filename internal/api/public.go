@@ -73,7 +73,7 @@ const readyTimeout = 2 * time.Second
 
 // readyz reports whether requests would be served now.
 func (s *Server) readyz(w http.ResponseWriter, r *request) error {
-	if s.draining.Load() {
+	if s.leaving.Load() {
 		return animalstore.Errorf(animalstore.ShuttingDown, "this instance is shutting down: use another")
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)

@@ -15,7 +15,7 @@ func petTools(schema func(string) object) []tool {
 		description: "Find pets by any of name, status, category and id. Without arguments it lists all pets, newest first. " +
 			"A page may have fewer pets than limit, or none, although there are more: go on until nextCursor is null.",
 		parameters: []parameter{
-			text("name", maxSearch, "The beginning of a word in the pet's name, ignoring case. Not together with ids."),
+			text("name", maxSearch, "The beginning of a word in the pet's name, and any words after it, ignoring case and punctuation between words. Not together with ids."),
 			choice("status", animalstore.PetStatuses, "Only pets with this status. Only available pets can be ordered."),
 			integer("categoryId", "Only pets in the category with this id."),
 			ids("ids", "Only the pets with these ids."),

@@ -87,6 +87,27 @@ func TestEnvironmentFile(t *testing.T) {
 	}
 }
 
+// TestNearestFlag: for a flag that doesn't exist, the error names the one that was meant.
+func TestNearestFlag(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--limt=5": "limit", "--limti": "limit", "--Limit": "limit", "-limit": "limit", "-limit=5": "limit", "--lim": "limit",
+		"--color": "colour", "--colours": "colour", "--ids": "id", "-al": "all", "--al": "all", "--idd=7": "id", "--a_ll": "all",
+		"--fly": "", "-x": "", "-i": "", "--li": "", "--at": "", "--url": "", "--secret": "", "-7": "",
+	} {
+		cmd, _, _ := newCommand()
+		cmd.Flags().Int("limits", 0, "")
+		cmd.Flags().MarkHidden("limits")
+		err := FlagError(cmd, cmd.ParseFlags([]string{arg}))
+		suggests := strings.Contains(err.Error(), "Did you mean")
+		if !errors.As(err, new(UsageError)) || suggests != (want != "") || suggests && !strings.Contains(err.Error(), "Did you mean --"+want+"?") {
+			t.Errorf("%s: got %q, want the flag %q", arg, err, want)
+		}
+		if wrong, _, _ := strings.Cut(arg, "="); arg != "-7" && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: got %q, want it to name what was wrong", arg, err)
+		}
+	}
+}
+
 // TestCompleteList: a value is offered once.
 func TestCompleteList(t *testing.T) {
 	offered, _ := CompleteList([]string{"read", "write", "admin"})(nil, nil, "write,r")

@@ -107,9 +107,11 @@ func (o oneOf[T]) Set(s string) error {
 	return nil
 }
 
-// RegisterDuration adds a flag for a duration of 0 or more. value has the default, in days.
+// RegisterDuration adds a flag for a duration of 0 or more. value has the default: days or 0.
 func RegisterDuration(cmd *cobra.Command, value *time.Duration, flag, usage string) {
-	usage += fmt.Sprintf(" (default %gd)", value.Hours()/24)
+	if *value > 0 {
+		usage += fmt.Sprintf(" (default %gd)", value.Hours()/24)
+	}
 	cmd.Flags().Func(flag, usage, func(s string) error {
 		d, err := ParseDuration(s)
 		if err != nil || d < 0 {

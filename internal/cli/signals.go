@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// sameSignal is how long after a signal another doesn't count: some programs signal both a
+// process and its group.
+const sameSignal = time.Second
+
 // ContextWithSignals returns a context that ends with the first SIGINT or SIGTERM. Its
 // cause is a [SignalError]. A second signal ends the process at once.
 func ContextWithSignals() context.Context {
@@ -16,11 +20,33 @@ func ContextWithSignals() context.Context {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		cancel(SignalError{<-signals})
-		// Some programs signal both a process and its group, so a second signal that
-		// comes together with the first doesn't count.
-		time.AfterFunc(time.Second, func() { signal.Stop(signals) })
+		time.AfterFunc(sameSignal, func() { signal.Stop(signals) })
 	}()
 	return ctx
+}
+
+// UntilNextSignal returns a copy of parent that also ends with the next SIGINT or SIGTERM,
+// which then doesn't end the process. Call it after the context of [ContextWithSignals] has
+// ended, and the returned function when signals should end the process again.
+func UntilNextSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	began := time.Now()
+	go func() {
+		for {
+			select {
+			case <-signals:
+				if time.Since(began) >= sameSignal {
+					cancel()
+				}
+			case <-ctx.Done():
+				time.AfterFunc(sameSignal, func() { signal.Stop(signals) })
+				return
+			}
+		}
+	}()
+	return ctx, cancel
 }
 
 // SignalError is why a command stopped before it was done.

@@ -66,7 +66,7 @@ func (v *visit) suggestPets() error {
 		}
 	}
 	pets, _, err := readRows(v, matching(v.api.ListPets, animalstore.PetQuery{Name: text}), client.PageSize(matchRows))
-	if err != nil {
+	if err != nil && codeOf(err) != animalstore.InvalidParameter { // so far, only separators were typed
 		return err
 	}
 	for _, pet := range pets {

@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 		return names
 	}
 	for text, want := range map[string]string{
-		"rex": "[Rex rexona]", " REX ": "[Rex rexona]", "STRASSE": "[Straße]", "7 o": "[7 of 9]", "of": "[7 of 9]", "<B>": "[<b>Tom</b>]", "nobody": "[]", "ex": "[]", "": "[<b>Tom</b> Max 7 of 9 Straße rexona Rex]",
+		"rex": "[Rex rexona]", " REX ": "[Rex rexona]", "(rex)": "[Rex rexona]", "7-of": "[7 of 9]", "STRASSE": "[Straße]", "7 o": "[7 of 9]", "of": "[7 of 9]", "<B>": "[<b>Tom</b>]", "nobody": "[]", "ex": "[]", "": "[<b>Tom</b> Max 7 of 9 Straße rexona Rex]",
 	} {
 		p := b.get("/console/pets?find=" + url.QueryEscape(text))
 		if got := fmt.Sprint(found(p)); p.status != http.StatusOK || got != want {
@@ -67,6 +67,7 @@ func TestFind(t *testing.T) {
 	}
 	long := url.QueryEscape(strings.Repeat("ß", 101))
 	b.get("/console/pets?find="+long).want(t, "too long", http.StatusBadRequest, findBox)
+	b.get("/console/pets?find=...").want(t, "only separators", http.StatusBadRequest, findBox, "-_/.,()")
 	b.get("/console/find?find="+long).want(t, "too long to suggest", http.StatusBadRequest)
 	b.get("/console/pets?find=%ff").want(t, "not text", http.StatusBadRequest)
 }
@@ -95,7 +96,8 @@ func TestSuggestions(t *testing.T) {
 		{"7 ", `[{"id":7,"name":"Rex \u003c06\u003e","categoryId":1,"status":"available","category":"Dogs","initial":"R","tone":0},{"id":14,"name":"7","categoryId":1,"status":"available","category":"Dogs","initial":"7","tone":6},{"id":13,"name":"7 of 9","categoryId":1,"status":"available","category":"Dogs","initial":"7","tone":0}]`, 4},
 		{"#14", `[{"id":14,"name":"7","categoryId":1,"status":"available","category":"Dogs","initial":"7","tone":6}]`, 4},
 		{"15", `[{"id":15,"name":"15","categoryId":1,"status":"available","category":"Dogs","thumbnail":"/console/photos/1/thumbnail?at=1794744000000","tone":0}]`, 4},
-		{"-1", `[]`, 1},
+		{"-99", `[]`, 1},
+		{"...", `[]`, 1},
 		{"99", `[]`, 2},
 	} {
 		before := s.left(secret)

@@ -66,6 +66,9 @@ func TestImportRefused(t *testing.T) {
 		{"too many", "pets.csv", petLines(10_001), http.StatusBadRequest, "10,000"},
 		{"no pets", "pets.csv", petLines(0), http.StatusBadRequest, "no pets"},
 		{"a spreadsheet", "pets.xlsx", "PK\x03\x04\x14\x00\x06\x00", http.StatusBadRequest, "CSV (UTF-8)"},
+		{"Windows-1252", "pets.csv", petLines(2) + "Zo\xeb,1\nFran\xe7ois,1\n", http.StatusBadRequest, "Line 4 isn&#39;t UTF-8"},
+		{"Windows-1252 after a mistake", "pets.csv", mistakes(1) + "Zo\xeb,1\n", http.StatusBadRequest, "Line 3 isn&#39;t UTF-8"},
+		{"UTF-16", "pets.txt", "\xff\xfen\x00a\x00m\x00e\x00", http.StatusBadRequest, "Unicode Text"},
 		{"many mistakes", "pets.csv", mistakes(1_000) + strings.Repeat("x", 2<<20), http.StatusBadRequest, "<td>101</td>"},
 		{"mistakes", "pets.jsonl", `{"name": "Rex", "categoryId": 1}` + "\n{}\n" + `{"name": " ", "categoryId": 1}`, http.StatusBadRequest, "2 mistakes"},
 	} {

@@ -140,6 +140,8 @@ func (c *fileContent) Read(p []byte) (int, error) {
 	c.size += n
 	c.sum.Write(p[:n])
 	switch {
+	case c.size == n && petfile.IsUTF16(p[:n]):
+		c.err = petfile.ErrUTF16
 	case bytes.IndexByte(p[:n], 0) >= 0:
 		c.err = errNotText
 	case c.size > maxFile:

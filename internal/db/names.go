@@ -59,16 +59,14 @@ type NameEntry struct {
 }
 
 // NameEntries returns the entries of a name, in ascending order: the rest of the folded
-// name from each of its first words on, truncated to maxEntry code points. A word starts
-// at the beginning, and after white space and the characters -_/.,().
+// name from each of its first words on, truncated to maxEntry code points. A name without
+// words has none.
 func NameEntries(name string) []NameEntry {
-	folded := FoldName(name)
 	entries := make([]NameEntry, 0, maxWords)
-	for start := 0; start >= 0 && len(entries) < maxWords; start = nextWord(folded, start) {
-		entries = append(entries, NameEntry{Text: cut(folded[start:])})
-	}
-	if len(entries) == 1 {
-		return entries
+	rest := FoldName(name)
+	for more := rest != ""; more && len(entries) < maxWords; {
+		entries = append(entries, NameEntry{Text: cut(rest)})
+		_, rest, more = strings.Cut(rest, " ")
 	}
 	slices.SortFunc(entries, func(a, b NameEntry) int { return strings.Compare(a.Text, b.Text) })
 	entries = slices.Compact(entries)
@@ -78,23 +76,7 @@ func NameEntries(name string) []NameEntry {
 	return entries
 }
 
-// nextWord returns where the next word after the position starts, or -1.
-func nextWord(name string, after int) int {
-	separated := true // the first character is no start again
-	for i, r := range name[after:] {
-		if i == 0 {
-			separated = isSeparator(r)
-			continue
-		}
-		is := isSeparator(r)
-		if separated && !is {
-			return after + i
-		}
-		separated = is
-	}
-	return -1
-}
-
+// isSeparator reports whether r separates words.
 func isSeparator(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("-_/.,()", r) }
 
 // cut returns the first maxEntry code points.
@@ -121,13 +103,17 @@ func commonPrefix(a, b string) int {
 
 // FoldName returns the form in which names are compared: composed (NFC), with full case
 // folding, and composed again (folding takes apart some letters, and ι isn't the beginning
-// of ΐ). Names that differ only in case or in how their accents are encoded have the same
-// form, in every engine.
+// of ΐ), with one space between words. Names that differ only in case, in how their accents
+// are encoded or in how their words are separated have the same form, in every engine. It is
+// empty for a name of separators alone.
 func FoldName(name string) string {
+	var folded string
 	if isASCII(name) { // as most are; this is five times as fast
-		return strings.ToLower(name)
+		folded = strings.ToLower(name)
+	} else {
+		folded = norm.NFC.String(cases.Fold().String(norm.NFC.String(name)))
 	}
-	return norm.NFC.String(cases.Fold().String(norm.NFC.String(name)))
+	return strings.Join(strings.FieldsFunc(folded, isSeparator), " ")
 }
 
 func isASCII(name string) bool {

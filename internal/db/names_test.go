@@ -13,7 +13,11 @@ import (
 
 func TestFoldName(t *testing.T) {
 	for _, test := range []struct{ name, want string }{
-		{"Rex", "rex"}, {"REX the 3rd", "rex the 3rd"}, {" ", " "},
+		{"Rex", "rex"}, {"REX the 3rd", "rex the 3rd"},
+		{"Mr. Whiskers", "mr whiskers"}, {"(Luna)", "luna"}, {"Jean-Luc", "jean luc"}, {"a__b", "a b"}, {"O'Neil", "o'neil"},
+		{" - a ./\t b, ", "a b"}, {"A\u00A0\u3000\u2003B\u0085", "a b"}, {"Ä.\u0301ß", "ä \u0301ss"}, {"–·a\u200Bb…", "–·a\u200Bb…"},
+		{"", ""}, {" ", ""}, {"...", ""}, {"-_/.,()\u00A0", ""}, {"\u0301", "\u0301"},
+		{strings.Repeat("a.", 50), strings.TrimSuffix(strings.Repeat("a ", 50), " ")},
 		{"Straße", "strasse"}, {"STRASSE", "strasse"}, {"STRAẞE", "strasse"},
 		{"İzmir", "i\u0307zmir"}, {"I", "i"}, {"ı", "ı"},
 		{"ΣΊΣΥΦΟΣ", "σίσυφοσ"}, {"Σίσυφος", "σίσυφοσ"},
@@ -40,17 +44,25 @@ func TestNameEntries(t *testing.T) {
 		{"Mochi the Fluffy", []NameEntry{{"fluffy", 0}, {"mochi the fluffy", 0}, {"the fluffy", 0}}},
 		{"a b c d e f", []NameEntry{{"a b c d e f", 0}, {"b c d e f", 0}, {"c d e f", 0}, {"d e f", 0}}},
 		{"rex rex", []NameEntry{{"rex", 0}, {"rex rex", 3}}},
-		{"Rex-rexine_rex.rex", []NameEntry{{"rex", 0}, {"rex-rexine_rex.rex", 3}, {"rex.rex", 3}, {"rexine_rex.rex", 3}}},
-		{" Rex", []NameEntry{{" rex", 0}, {"rex", 0}}},
-		{"(a)\u3000,b ", []NameEntry{{"(a)\u3000,b ", 0}, {"a)\u3000,b ", 0}, {"b ", 0}}},
+		{"Rex-rexine_rex.rex", []NameEntry{{"rex", 0}, {"rex rex", 3}, {"rex rexine rex rex", 7}, {"rexine rex rex", 3}}},
+		{" Rex", []NameEntry{{"rex", 0}}},
+		{"(Luna)", []NameEntry{{"luna", 0}}},
+		{"Mr. Whiskers", []NameEntry{{"mr whiskers", 0}, {"whiskers", 0}}},
+		{"Jean-Luc", []NameEntry{{"jean luc", 0}, {"luc", 0}}},
+		{"a__b", []NameEntry{{"a b", 0}, {"b", 0}}},
+		{"O'Neil", []NameEntry{{"o'neil", 0}}},
+		{"-a - b/c_d.e", []NameEntry{{"a b c d e", 0}, {"b c d e", 0}, {"c d e", 0}, {"d e", 0}}},
+		{"(a)\u3000,b\u00A0", []NameEntry{{"a b", 0}, {"b", 0}}},
 		{"Ä e\u0301", []NameEntry{{"ä é", 0}, {"é", 1}}},                   // the same first byte
 		{"100% \u0301x", []NameEntry{{"100% \u0301x", 0}, {"\u0301x", 0}}}, // an accent is no separator
 		{"O'Neill–Ω", []NameEntry{{"o'neill–ω", 0}}},
-		{"...", []NameEntry{{"...", 0}}},
+		{"...", nil},
+		{"\u00A0(-) ", nil},
 		{long, []NameEntry{{strings.Repeat("🐶", 300), 0}}},
 		{"x " + long, []NameEntry{{"x " + strings.Repeat("🐶", 298), 0}, {strings.Repeat("🐶", 300), 0}}},
 		{strings.Repeat("a", 300) + " b", []NameEntry{{strings.Repeat("a", 300), 0}, {"b", 0}}},
-		{strings.Repeat("a ", 200), []NameEntry{{strings.Repeat("a ", 150), 0}}}, // all four are equal when cut
+		{strings.Repeat("a ", 200), []NameEntry{{strings.Repeat("a ", 150), 0}}},    // all four are equal when cut
+		{strings.Repeat("a  . ", 200), []NameEntry{{strings.Repeat("a ", 150), 0}}}, // and what is cut is folded
 	} {
 		if got := NameEntries(test.name); !slices.Equal(got, test.want) {
 			t.Errorf("NameEntries(%q)\ngot  %+v\nwant %+v", test.name, got, test.want)
@@ -67,6 +79,12 @@ func TestFoldNameOfEveryRune(t *testing.T) {
 			continue
 		}
 		got := FoldName(string(r))
+		if isSeparator(r) {
+			if got != "" {
+				t.Errorf("%U folds to %q, want a space, which isn't kept at the ends", r, got)
+			}
+			continue
+		}
 		if n := utf8.RuneCountInString(got); n < 1 || n > 3 || !utf8.ValidString(got) {
 			t.Errorf("%U folds to %q, want one to three code points", r, got)
 		}

@@ -24,7 +24,7 @@ type csvReader struct {
 }
 
 func newCSVReader(in *bufio.Reader) (*csvReader, error) {
-	r := &csvReader{in: &rowLimiter{in: in}}
+	r := &csvReader{in: &rowLimiter{in: newUTF8Reader(in)}}
 	r.csv = csv.NewReader(r.in)
 	r.csv.FieldsPerRecord, r.csv.ReuseRecord = -1, true
 	r.csv.Comma = peekSeparator(in)
@@ -33,6 +33,8 @@ func newCSVReader(in *bufio.Reader) (*csvReader, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, errors.New("the file is empty: it needs a first line with column names, such as name,categoryId,status")
+	case errors.As(err, new(encodingError)):
+		return nil, err
 	case errors.As(err, &invalid):
 		return nil, fmt.Errorf("the first line must be column names: %w", describeCSV(invalid))
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"animalstore"
 )
@@ -32,6 +33,48 @@ func TestRead(t *testing.T) {
 	for _, header := range []string{"", "name", "Name,NAME,categoryId", "name;categoryId,status"} {
 		if pets, _, err := Read(strings.NewReader(header), CSV); err == nil {
 			t.Errorf("columns %q: got %+v, want an error", header, pets)
+		}
+	}
+}
+
+// TestNotUTF8: a CSV file in another encoding is one error, which names the first line that
+// isn't UTF-8. A file that is UTF-8 is read, with a byte order mark or without.
+func TestNotUTF8(t *testing.T) {
+	header, rex := "name,categoryId\n", "Rex,7\n"
+	manyRows := strings.Repeat(rex, 20_000)
+	for name, test := range map[string]struct {
+		content string
+		line    int // 0: it is UTF-8
+	}{
+		"UTF-8":                         {header + "Zo\u00eb,7\n", 0},
+		"UTF-8 with a mark":             {"\ufeff" + header + "Zo\u00eb,7", 0},
+		"many rows":                     {header + manyRows + strings.Repeat("Zo\u00eb\u3000\U0001F436,7\n", 10_000), 0},
+		"U+FFFD":                        {header + "a\ufffdb,1\n", 0},
+		"Windows-1252":                  {header + rex + "Zo\xeb,7\n" + rex + "Fran\xe7ois,8\n", 3},
+		"in the header":                 {"name,categoryId,Gr\xf6\xdfe\n" + rex, 1},
+		"in another column":             {"name,categoryId,note\nRex,7,\x80\n", 2},
+		"CRLF, in a quoted field":       {"name,categoryId\r\n\"Rex\r\nthe Zo\xeb\",7\r\n", 3},
+		"after many rows":               {header + manyRows + "Zo\xeb,7\n", 20_002},
+		"cut off at the end":            {header + "Rex,7\nZo\xc3", 3},
+		"surrogates":                    {header + "\xed\xa0\x80,7", 2},
+		"many mistakes, then an umlaut": {header + strings.Repeat("Rex,x\n", 3000) + "\xfc,7", 3002},
+	} {
+		for _, in := range []io.Reader{strings.NewReader(test.content), iotest.HalfReader(strings.NewReader(test.content))} {
+			pets, mistakes, err := Read(in, CSV)
+			var wrong encodingError
+			switch {
+			case test.line == 0 && (err != nil || len(mistakes) > 0 || len(pets) == 0):
+				t.Errorf("%s: got %d pets, %v, %v, want pets", name, len(pets), mistakes, err)
+			case test.line > 0 && (!errors.As(err, &wrong) || wrong.line != test.line || !strings.HasPrefix(err.Error(), "line ")):
+				t.Errorf("%s: got %v, want an error about line %d", name, err, test.line)
+			}
+		}
+	}
+	for _, content := range []string{"\xff\xfen\x00a\x00", "\xfe\xff\x00n\x00a"} {
+		for _, format := range []Format{CSV, JSONL, ""} {
+			if pets, _, err := Read(strings.NewReader(content), format); !errors.Is(err, ErrUTF16) {
+				t.Errorf("%q: got %v, %v, want %v", content, pets, err, ErrUTF16)
+			}
 		}
 	}
 }

@@ -129,6 +129,9 @@ type reader interface {
 // newReader reads the given format, or detects it if format is "".
 func newReader(file io.Reader, format Format) (reader, error) {
 	in := bufio.NewReaderSize(file, 64<<10)
+	if start, _ := in.Peek(2); IsUTF16(start) {
+		return nil, ErrUTF16
+	}
 	skipMark(in)
 	if format == "" {
 		format = CSV

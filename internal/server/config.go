@@ -59,6 +59,12 @@ type Config struct {
 	// Fatal is called once when storage fails so badly that it can no longer be
 	// trusted. It must end the process. If nil, the server panics.
 	Fatal func(error)
+	// ShutdownDelay is how long a server that is told to stop serves everything except
+	// /readyz as before, so that load balancers notice in time.
+	ShutdownDelay time.Duration
+	// SkipDelay returns a context that also ends when the rest of the delay should be
+	// skipped. Nil if nobody can ask for that.
+	SkipDelay func(context.Context) (context.Context, context.CancelFunc)
 	// Timeouts limit how long connections may take. The zero value means [DefaultTimeouts].
 	Timeouts Timeouts
 

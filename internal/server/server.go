@@ -137,7 +137,7 @@ func (s *Server) listen() error {
 	return nil
 }
 
-// Run serves until ctx ends. Then it lets every request in progress finish and closes
+// Run serves until ctx ends and the shutdown delay is over. Then it lets every request in progress finish and closes
 // the server. "stopped" is the last line of its log.
 func (s *Server) Run(ctx context.Context) error {
 	err := s.serve(ctx)
@@ -167,6 +167,11 @@ func (s *Server) serve(ctx context.Context) error {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
+	}
+	if s.cfg.ShutdownDelay > 0 {
+		if err := s.delayShutdown(failed); err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
 	}
 	s.deadline()
 	go s.stopWebhooks() // Close waits for it

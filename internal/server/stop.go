@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A server stops within 20 seconds, even if its database hangs: requests in progress,
+// A server stops within 20 seconds after its shutdown delay, even if its database hangs: requests in progress,
 // the background work and saving the counters share stopTimeout, and closing the database gets
 // closeTimeout.
 const (
@@ -24,6 +24,26 @@ func (s *Server) deadline() time.Time {
 		s.stopBy = time.Now().Add(stopTimeout)
 	}
 	return s.stopBy
+}
+
+// delayShutdown waits until load balancers have noticed that the server is about to stop. It
+// returns earlier if the operator doesn't want to wait, or with the error if serving fails.
+func (s *Server) delayShutdown(failed <-chan error) error {
+	s.cfg.Log.Info("shutting down after a delay: /readyz is 503, everything else is still served", "delay", s.cfg.ShutdownDelay)
+	s.handler.Leave()
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownDelay)
+	defer cancel()
+	if s.cfg.SkipDelay != nil {
+		var stop context.CancelFunc
+		ctx, stop = s.cfg.SkipDelay(ctx)
+		defer stop()
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // closeInTime makes Close call stop, and wait for it until the deadline: a read may hang.

@@ -12,7 +12,10 @@ export interface PetQuery extends PageQuery {
   categoryId?: number;
   /** At most 100. */
   ids?: number[];
-  /** The beginning of any of the first four words of the name, ignoring case. The pets are then sorted by what they were found by. */
+  /**
+   * The beginning of any of the first four words of the name, ignoring case and how words are
+   * separated. The pets are then sorted by what they were found by.
+   */
   name?: string;
 }
 

@@ -29,7 +29,7 @@ const (
 	// versionTable records the migrations that ran. Until the first release, the first
 	// migration is edited in place, and with each edit the number in this name goes up by
 	// one, so that databases from before the edit are refused.
-	versionTable = "animalstore_version_8"
+	versionTable = "animalstore_version_9"
 	// migrateAttempts is how often, once a second, a program checks whether another
 	// one has finished its migration.
 	migrateAttempts = 600

@@ -38,7 +38,7 @@ var schema1 string
 // AppID goes up by one, so that stores from before the edit are refused. From then on,
 // Migrations is only ever appended to: its length is the version of the file.
 var schema = sqlitemigration.Schema{
-	AppID:      0x414e530a, // "ANS" and 10
+	AppID:      0x414e530b, // "ANS" and 11
 	Migrations: []string{schema1},
 }
 

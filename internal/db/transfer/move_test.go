@@ -78,12 +78,12 @@ func TestMoveCarriesEverything_Slow(t *testing.T) {
 			t.Fatalf("move %d changed its source: got\n%s\nwant\n%s", i, got, want)
 		}
 		if i > 0 { // the next move has read it
-			checkGoesOn(t, from, 1013, 2007, 5)
+			checkGoesOn(t, from, 1015, 2007, 5)
 		}
 		from = to
 	}
-	checkGoesOn(t, from, 1013, 2007, 5)
-	checkGoesOn(t, first, 1013, 2007, 5)
+	checkGoesOn(t, from, 1015, 2007, 5)
+	checkGoesOn(t, first, 1015, 2007, 5)
 	rows := map[string]int64{}
 	for _, m := range firstMove {
 		rows[m.Table.Name] = m.Into.Rows

@@ -123,7 +123,7 @@ func oddStore(t *testing.T, store db.DB) {
 			t.Fatal(err)
 		}
 	}
-	names := []string{"Rex", "Zoë 🐕‍🦺", "\\N", "\\.", "a\tb\nc\r\\", `'"; DROP TABLE pets`, strings.Repeat("ü", 1024), "e\u0301", " \u2003x", "\x01\x7f"}
+	names := []string{"Rex", "Zoë 🐕‍🦺", "\\N", "\\.", "a\tb\nc\r\\", `'"; DROP TABLE pets`, strings.Repeat("ü", 1024), "e\u0301", " \u2003x", "\x01\x7f", "Mr. O'Neil-Ünal", "..."}
 	categories := []int64{math.MinInt64, -1, 0, 1, math.MaxInt64}
 	var pets []int64
 	for i, name := range names {

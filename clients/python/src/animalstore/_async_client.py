@@ -178,8 +178,9 @@ class AsyncClient:
         pets added during the listing are not included.
 
         `name` selects pets by the beginning of any of the first four words of their name,
-        ignoring case, and sorts them by what they were found by.
-        It can't be used with `ids`, which are at most 100."""
+        ignoring case, and sorts them by what they were found by. Any white space and the
+        characters -_/.,() between words are the same. It can't be used with `ids`, which are
+        at most 100."""
         query = {
             "status": status,
             "categoryId": category_id,

@@ -59,8 +59,9 @@ func New(version string, log *slog.Logger) *Assistant {
 // Caller is who uses the tools.
 type Caller struct {
 	API *client.Client
-	// Lists reports whether a tool is listed for the caller.
-	Lists func(tool string) bool
+	// Allowed reports whether the caller's key may call an operation of the API. Tools that
+	// call others aren't listed.
+	Allowed func(operation string) bool
 
 	deadline  time.Time   // of a request; zero: none
 	succeeded atomic.Bool // a response has the result of a tool, or the list of them
@@ -145,7 +146,7 @@ func omitUnlisted(next mcp.MethodHandler) mcp.MethodHandler {
 			caller.succeeded.Store(true)
 		case *mcp.ListToolsResult:
 			caller.succeeded.Store(true)
-			result.Tools = slices.DeleteFunc(result.Tools, func(t *mcp.Tool) bool { return !caller.Lists(t.Name) })
+			result.Tools = slices.DeleteFunc(result.Tools, func(t *mcp.Tool) bool { return !mayUse(t.Name, caller.Allowed) })
 		}
 		return result, err
 	}

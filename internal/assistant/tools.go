@@ -65,6 +65,12 @@ var tools = sync.OnceValue(func() []tool {
 	return slices.Concat(petTools(schema), orderTools(schema), storeTools(schema))
 })
 
+// mayUse reports whether all operations of a tool are allowed.
+func mayUse(name string, allowed func(operation string) bool) bool {
+	i := slices.IndexFunc(tools(), func(t tool) bool { return t.name == name })
+	return !slices.ContainsFunc(tools()[i].operations, func(operation string) bool { return !allowed(operation) })
+}
+
 // pageSize is the number of entries of a page.
 func pageSize(args *strictjson.Arguments, fallback int) int {
 	if n := args.Positive("limit"); n != nil {

@@ -68,7 +68,7 @@ func findPets(args *strictjson.Arguments) request {
 		Name:       value(args.NonEmpty("name")),
 		Status:     value(strictjson.Choice(args, "status", animalstore.PetStatuses)),
 		CategoryID: args.Integer("categoryId"),
-		IDs:        args.Integers("ids"),
+		IDs:        args.Integers("ids", maxPage),
 	}
 	entries := defaultPage
 	if q.IDs != nil {

@@ -21,7 +21,7 @@ func TestMCP(t *testing.T) {
 	}{
 		{"--mcp=true", "read", 7, `"insufficient_permission"`},
 		{"--mcp=false", "read", 7, `"insufficient_permission"`},
-		{"--mcp=false", "read,write", 12, `"name":"Rex"`},
+		{"--mcp=false", "read,write", 14, `"name":"Rex"`},
 	} {
 		server := mustStart(t, t.TempDir(), test.door)
 		server.key = server.mustRun(t, "keys", "create", "--name", "assistant", "--permissions", test.permissions)

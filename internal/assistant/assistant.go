@@ -93,10 +93,7 @@ func (t *tool) declaration() *mcp.Tool {
 // handler returns what serves calls of a tool. It doesn't check whether they are allowed:
 // the API does.
 func (a *Assistant) handler(t tool) mcp.ToolHandler {
-	names := make([]string, len(t.parameters))
-	for i, p := range t.parameters {
-		names[i] = p.name
-	}
+	names := parameterNames(t.parameters)
 	return func(ctx context.Context, r *mcp.CallToolRequest) (response *mcp.CallToolResult, _ error) {
 		defer func() { // nothing above recovers
 			if v := recover(); v != nil {
@@ -113,11 +110,11 @@ func (a *Assistant) handler(t tool) mcp.ToolHandler {
 		args := strictjson.ReadArguments(r.Params.Arguments, names)
 		call := t.read(args)
 		if err := args.Err(); err != nil {
-			return newFailure(err).result(), nil
+			return newFailure(err, t.parameters).result(), nil
 		}
 		value, err := call(ctx, caller.API)
 		if err != nil {
-			return newFailure(err).result(), nil
+			return newFailure(err, t.parameters).result(), nil
 		}
 		return success(value), nil
 	}

@@ -19,7 +19,8 @@ import (
 // toolNeeds are the permissions of which a tool needs one. The others need none.
 var toolNeeds = map[string]animalstore.Permissions{
 	"find_pets": readsPets, "pet_photo": readsPets, "list_categories": readsPets, "inventory": readsPets,
-	"add_pet": writesPets, "add_pets": writesPets, "name_category": writesPets, "change_pet": writesPets, "remove_pet": writesPets,
+	"add_pet": writesPets, "add_pets": writesPets, "change_pet": writesPets, "remove_pet": writesPets,
+	"name_category": writesPets,
 	"list_orders": readsOrders, "place_order": writesOrders, "change_order": writesOrders,
 	"recent_changes": readsPets | readsOrders,
 	"limits":         0,

@@ -30,7 +30,8 @@ func newFailure(err error, parameters []parameter) failure {
 	)
 	f := failure{Code: animalstore.Unavailable, Message: err.Error(), Status: http.StatusServiceUnavailable} // no response
 	if errors.As(err, &coded) {
-		f = failure{Code: coded.Code, Message: inArguments(coded, parameters), Status: http.StatusBadRequest} // of the arguments
+		f = failure{Code: coded.Code, Status: http.StatusBadRequest} // of the arguments
+		f.Message = inArguments(coded, parameters)
 	}
 	if errors.As(err, &refused) {
 		f.Status = refused.Status
@@ -65,8 +66,11 @@ func inArguments(e *animalstore.Error, parameters []parameter) string {
 // argumentTerms replace what assistants don't see of a request and its response.
 var argumentTerms = strings.NewReplacer(
 	"Idempotency-Key", "idempotencyKey",
-	"another body", "other arguments", "a new key for a new request", "a new one for a new call", "the same body", "the same arguments",
-	"the Link header", "nextCursor", "use it with the path that its Link header has", "use it with the tool that returned it",
+	"another body", "other arguments",
+	"the same body", "the same arguments",
+	"a new key for a new request", "a new one for a new call",
+	"the Link header", "nextCursor",
+	"the path that its Link header has", "the tool that returned it",
 )
 
 // result reports the failure to the assistant. It has no structured content, which would

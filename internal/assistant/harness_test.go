@@ -114,7 +114,8 @@ func (s *store) overPipes(key string) *session {
 	ended := make(chan error, 1)
 	go func() {
 		tools := assistant.New("1.2.3", slog.New(slog.DiscardHandler))
-		ended <- tools.Serve(context.Background(), in, out, &assistant.Caller{API: c, Allowed: api.MayCall(limits.Permissions)})
+		caller := &assistant.Caller{API: c, Allowed: api.MayCall(limits.Permissions)}
+		ended <- tools.Serve(context.Background(), in, out, caller)
 	}()
 	s.T.Cleanup(func() {
 		toServer.Close()

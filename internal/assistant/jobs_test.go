@@ -29,7 +29,8 @@ var jobs = []struct {
 
 // TestJobs does each job with the tools alone, over both connections, and counts the calls.
 func TestJobs(t *testing.T) {
-	for name, connect := range map[string]func(*store, string) *session{"HTTP": (*store).overHTTP, "pipes": (*store).overPipes} {
+	connections := map[string]func(*store, string) *session{"HTTP": (*store).overHTTP, "pipes": (*store).overPipes}
+	for name, connect := range connections {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, test := range jobs {

@@ -15,7 +15,7 @@ func TestArgumentNames(t *testing.T) {
 	const secret = "ast_live_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 	for _, test := range []struct{ tool, arguments, want, not string }{
 		{"find_pets", `{"nmae":"Rex"}`, "unknown argument nmae (did you mean name?)", ""},
-		{"find_pets", `{"colour":"red"}`, "unknown argument colour: the arguments are name, status, categoryId, ids", "did you"},
+		{"find_pets", `{"colour":"red"}`, "unknown argument colour: the arguments are name, status", "did you"},
 		{"find_pets", `{"` + secret + `":"red"}`, "unknown argument: the arguments are name", secret},
 		{"remove_pet", `{"pet_id":1}`, "unknown argument pet_id (did you mean petId?)", ""},
 		{"limits", `{"key":1}`, "unknown argument key: there are none", ""},
@@ -32,7 +32,7 @@ func TestArgumentNames(t *testing.T) {
 		{"add_pet", `{"name":"Rex","categoryId":7,"idempotencyKey":"a b"}`, "idempotencyKey must", "Idempotency-Key"},
 		{"add_pet", `{"name":"Rex","categoryId":7,"idempotencyKey":"a\nb"}`, "idempotencyKey must", "Idempotency-Key"},
 		{"add_pet", `{"name":"Rex","categoryId":7,"idempotencyKey":""}`, "idempotencyKey must", "Idempotency-Key"},
-		{"add_pet", `{"name":"Max","categoryId":7,"idempotencyKey":"k"}`, "idempotencyKey was already used with other arguments", "body"},
+		{"add_pet", `{"name":"Max","categoryId":7,"idempotencyKey":"k"}`, "idempotencyKey was already used with other", "body"},
 	} {
 		for _, session := range []*session{a, pipes} {
 			got := refused(t, session.call(test.tool, test.arguments)).Message

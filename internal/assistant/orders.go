@@ -65,7 +65,7 @@ func listOrders(args *strictjson.Arguments) request {
 func placeOrder(args *strictjson.Arguments) request {
 	args.Require("petId") // positive, which the API doesn't require
 	order := strictjson.Decode(args, strictjson.DecodeNewOrder)
-	return once(args, func(ctx context.Context, api *client.Client, options []client.CallOption) (animalstore.Order, error) {
+	return once(args, func(ctx context.Context, api *client.Client, options callOptions) (animalstore.Order, error) {
 		return api.PlaceOrder(ctx, order, options...)
 	})
 }

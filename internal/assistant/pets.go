@@ -15,7 +15,8 @@ func petTools(schema func(string) object) []tool {
 		description: "Find pets by any of name, status, category and id. Without arguments it lists all pets, newest first. " +
 			"A page may have fewer pets than limit, or none, although there are more: go on until nextCursor is null.",
 		parameters: []parameter{
-			text("name", maxSearch, "The beginning of any of the first four words of the pet's name, ignoring case. Not together with ids."),
+			text("name", maxSearch, "The beginning of any of the first four words of the pet's name, ignoring case. "+
+				"Not together with ids."),
 			choice("status", animalstore.PetStatuses, "Only pets with this status. Only available pets can be ordered."),
 			integer("categoryId", "Only pets in the category with this id."),
 			ids("ids", "id", "Only the pets with these ids."),
@@ -91,7 +92,7 @@ func findPets(args *strictjson.Arguments) request {
 
 func addPet(args *strictjson.Arguments) request {
 	pet := strictjson.Decode(args, strictjson.DecodeNewPet)
-	return once(args, func(ctx context.Context, api *client.Client, options []client.CallOption) (animalstore.Pet, error) {
+	return once(args, func(ctx context.Context, api *client.Client, options callOptions) (animalstore.Pet, error) {
 		return api.CreatePet(ctx, pet, options...)
 	})
 }
@@ -99,7 +100,7 @@ func addPet(args *strictjson.Arguments) request {
 func addPets(args *strictjson.Arguments) request {
 	args.CheckItems("pets", parameterNames(newPetParameters))
 	batch := strictjson.Decode(args, strictjson.DecodeNewPetBatch)
-	return once(args, func(ctx context.Context, api *client.Client, options []client.CallOption) (animalstore.PetBatch, error) {
+	return once(args, func(ctx context.Context, api *client.Client, options callOptions) (animalstore.PetBatch, error) {
 		pets, err := api.CreatePetBatch(ctx, batch.Pets, options...)
 		return animalstore.PetBatch{Pets: pets}, err
 	})

@@ -92,7 +92,7 @@ func objects(name string, most int, description string, fields ...parameter) par
 func replayable(schema object) object {
 	properties := maps.Clone(schema["properties"].(object))
 	properties["replayed"] = object{"type": "boolean", "const": true,
-		"description": "There only if an earlier call had the same idempotencyKey: this is its result, and nothing was done again."}
+		"description": "There only if an earlier call had the same idempotencyKey. This is its result: nothing was done again."}
 	schema = maps.Clone(schema)
 	schema["properties"] = properties
 	return schema

@@ -55,7 +55,8 @@ var (
 	idempotencyParameter = parameter{name: "idempotencyKey", schema: object{
 		"type": "string", "minLength": 1, "maxLength": maxIdempotency, "pattern": "^[!-~]+$",
 		"description": "Optional: any text without spaces that is new for each thing you want done. " +
-			"If you repeat a call with the same key and arguments, for example because its result was lost, it isn't done twice.",
+			"If you repeat a call with the same key and arguments, for example because its result was lost, " +
+			"it isn't done twice.",
 	}}
 	petStatusParameter   = choice("status", animalstore.PetStatuses, "The pet's status, available if left out.")
 	petNameParameter     = text("name", animalstore.MaxNameLength, "The pet's name.")
@@ -120,15 +121,17 @@ func value[T any](p *T) T {
 	return *p
 }
 
+type callOptions = []client.CallOption
+
 // idempotency are the options for the argument idempotencyKey. Without it, the client makes
 // one for its own retries. replayed reports whether the result is that of an earlier call.
-func idempotency(args *strictjson.Arguments) (options []client.CallOption, replayed func() bool) {
+func idempotency(args *strictjson.Arguments) (options callOptions, replayed func() bool) {
 	key := args.Visible("idempotencyKey", maxIdempotency)
 	if key == nil {
 		return nil, func() bool { return false }
 	}
 	var meta client.Meta
-	return []client.CallOption{client.IdempotencyKey(*key), client.ReadMeta(&meta)}, func() bool { return meta.Replayed }
+	return callOptions{client.IdempotencyKey(*key), client.ReadMeta(&meta)}, func() bool { return meta.Replayed }
 }
 
 // replay is the result of an earlier call with the same idempotencyKey, an object.
@@ -143,7 +146,7 @@ func (r replay) MarshalJSON() ([]byte, error) {
 }
 
 // once calls a tool that takes an idempotencyKey.
-func once[T any](args *strictjson.Arguments, call func(ctx context.Context, api *client.Client, options []client.CallOption) (T, error)) request {
+func once[T any](args *strictjson.Arguments, call func(context.Context, *client.Client, callOptions) (T, error)) request {
 	options, replayed := idempotency(args)
 	return func(ctx context.Context, api *client.Client) (any, error) {
 		result, err := call(ctx, api, options)

@@ -131,9 +131,10 @@ func callEveryTool(s *store, c *checked, keyID int64) {
 	cancelled := strings.NewReplacer("placed", "cancelled", `"W-17"`, "null", `"note":null`, `"note":"too large"`).Replace(text(order))
 	c.want("change_order", `{"orderId":1,"status":"cancelled","reference":null,"note":"too large"}`, cancelled)
 	c.want("remove_pet", `{"petId":2}`, `{"removed":2}`)
+	const ada, bo = `{"id":4,"name":"Ada","categoryId":9,"status":"available"}`, `{"id":5,"name":"Bo","categoryId":-1,"status":"sold"}`
 	for _, replayed := range []string{``, `,"replayed":true`} {
 		c.want("add_pets", `{"pets":[{"name":"Ada","categoryId":9},{"name":"Bo","categoryId":-1,"status":"sold"}],"idempotencyKey":"two"}`,
-			`{"pets":[{"id":4,"name":"Ada","categoryId":9,"status":"available"},{"id":5,"name":"Bo","categoryId":-1,"status":"sold"}]`+replayed+`}`)
+			`{"pets":[`+ada+`,`+bo+`]`+replayed+`}`)
 	}
 	c.want("name_category", `{"categoryId":-1,"name":"Birds"}`, `{"id":-1,"name":"Birds"}`)
 
@@ -250,7 +251,7 @@ func TestArguments(t *testing.T) {
 		{"add_pet", `{"name":"Rex","categoryId":7,"idempotencyKey":"a b"}`, animalstore.ValidationFailed},
 		{"add_pets", `{}`, animalstore.ValidationFailed},
 		{"add_pets", `{"pets":[]}`, animalstore.ValidationFailed},
-		{"add_pets", `{"pets":[` + strings.Repeat(`{"name":"Rex","categoryId":7},`, 100) + `{"name":"Rex","categoryId":7}]}`, animalstore.ValidationFailed},
+		{"add_pets", `{"pets":[` + strings.Repeat(`{"name":"A","categoryId":7},`, 100) + `{"name":"B","categoryId":7}]}`, animalstore.ValidationFailed},
 		{"add_pets", `{"pets":[{"name":"Rex","categoryId":7,"colour":"red"}]}`, animalstore.ValidationFailed},
 		{"name_category", `{"name":"Dogs"}`, animalstore.ValidationFailed},
 		{"name_category", `{"categoryId":7,"name":""}`, animalstore.ValidationFailed},

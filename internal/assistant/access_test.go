@@ -21,7 +21,7 @@ var toolNeeds = map[string]animalstore.Permissions{
 	"find_pets": readsPets, "pet_photo": readsPets, "list_categories": readsPets, "inventory": readsPets,
 	"add_pet": writesPets, "add_pets": writesPets, "change_pet": writesPets, "remove_pet": writesPets,
 	"name_category": writesPets,
-	"list_orders": readsOrders, "place_order": writesOrders, "change_order": writesOrders,
+	"list_orders":   readsOrders, "place_order": writesOrders, "change_order": writesOrders,
 	"recent_changes": readsPets | readsOrders,
 	"limits":         0,
 }

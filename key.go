@@ -376,13 +376,14 @@ func (p Plan) LimitsFor(custom Limits) (Limits, error) {
 	return fixed, nil
 }
 
-// LimitStatus is how much of its plan a key has used.
+// LimitStatus is what a key may do, and how much of its plan it has used.
 type LimitStatus struct {
-	Plan    Plan         `json:"plan"`
-	Minute  LimitWindow  `json:"minute"`
-	Day     LimitWindow  `json:"day"`
-	Strikes LimitStrikes `json:"strikes"`
-	Ban     LimitBan     `json:"ban"`
+	Plan        Plan         `json:"plan"`
+	Permissions Permissions  `json:"permissions"`
+	Minute      LimitWindow  `json:"minute"`
+	Day         LimitWindow  `json:"day"`
+	Strikes     LimitStrikes `json:"strikes"`
+	Ban         LimitBan     `json:"ban"`
 }
 
 // LimitWindow is how much of a window a key has used.

@@ -14,8 +14,8 @@ func limitsCommand() *cobra.Command {
 	return conn.command(&cobra.Command{
 		Use:   "limits",
 		Short: "Show how many requests your key has left",
-		Long: `Show the plan of your key, how many requests it has left this minute and today,
-and whether it is banned. This request counts like any other.
+		Long: `Show the plan and permissions of your key, how many requests it has left this
+minute and today, and whether it is banned. This request counts like any other.
 
 ` + keyHelp,
 		Example: `  animalstore limits
@@ -35,6 +35,7 @@ and whether it is banned. This request counts like any other.
 func limitFields(l animalstore.LimitStatus) []terminal.Field {
 	return []terminal.Field{
 		{Name: "Plan", Value: string(l.Plan)},
+		{Name: "Permissions", Value: l.Permissions.String()},
 		windowField("Left this minute", l.Minute),
 		windowField("Left today", l.Day),
 		{Name: "Strikes", Value: fmt.Sprintf("%d of %d before a ban", l.Strikes.Count, l.Strikes.Threshold)},

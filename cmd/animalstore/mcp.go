@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
-	"os"
 
+	"animalstore/internal/api"
 	"animalstore/internal/assistant"
 	"animalstore/internal/cli"
 
@@ -30,7 +29,7 @@ and tools that it may not use aren't listed. Messages go to standard error.`,
   animalstore mcp --url https://pets.example`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return conn.do(cmd, func(s invocation) error { return conn.serveTools(cmd, s) })
+			return conn.do(cmd, func(s invocation) error { return serveTools(cmd, s) })
 		},
 	}
 	conn.register(cmd, cmd.Flags())
@@ -38,23 +37,15 @@ and tools that it may not use aren't listed. Messages go to standard error.`,
 }
 
 // serveTools serves the assistant that started this command until it closes standard
-// input. It first finds out whether the key works, because the assistant may not show why
-// its calls fail.
-func (c *connection) serveTools(cmd *cobra.Command, s invocation) error {
-	if _, err := s.GetLimits(cmd.Context()); err != nil {
-		return err
-	}
-	transport, err := c.transport()
-	if err != nil {
-		return err
-	}
-	defer transport.CloseIdleConnections()
-	lists, err := assistant.Listed(cmd.Context(), &http.Client{Transport: transport}, s.BaseURL(), os.Getenv(keyVariable))
+// input. It first finds out what the key may do, and fails if the key doesn't work,
+// because the assistant may not show why its calls fail.
+func serveTools(cmd *cobra.Command, s invocation) error {
+	limits, err := s.GetLimits(cmd.Context())
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	caller := &assistant.Caller{API: s.Client, Lists: lists}
+	caller := &assistant.Caller{API: s.Client, Allowed: api.MayCall(limits.Permissions)}
 	err = assistant.New(versionString(), log).Serve(cmd.Context(), io.NopCloser(cmd.InOrStdin()), standardOutput{cmd.OutOrStdout()}, caller)
 	if cmd.Context().Err() != nil {
 		return nil // stopped

@@ -9,19 +9,27 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestMCP serves an assistant on standard input and output, from a server with and without
-// /mcp. Nothing else is printed.
+// TestMCP serves an assistant on standard input and output, with a key that may only read and
+// with one that may do everything, from a server with and without /mcp. Nothing else is
+// printed.
 func TestMCP(t *testing.T) {
 	t.Parallel()
-	for _, door := range []string{"--mcp=true", "--mcp=false"} {
-		server := mustStart(t, t.TempDir(), door)
-		if door == "--mcp=true" {
-			server.key = server.mustRun(t, "keys", "create", "--name", "assistant", "--permissions", "read")
-		}
+	for _, test := range []struct {
+		door, permissions string
+		tools             int
+		added             string // what add_pet returns
+	}{
+		{"--mcp=true", "read", 7, `"insufficient_permission"`},
+		{"--mcp=false", "read", 7, `"insufficient_permission"`},
+		{"--mcp=false", "read,write", 14, `"name":"Rex"`},
+	} {
+		server := mustStart(t, t.TempDir(), test.door)
+		server.key = server.mustRun(t, "keys", "create", "--name", "assistant", "--permissions", test.permissions)
 		var stderr bytes.Buffer
 		cmd := server.command("mcp")
 		cmd.Stderr = &stderr
-		assistant, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		assistant, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,28 +37,26 @@ func TestMCP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := map[string]int{"--mcp=true": 7, "--mcp=false": 12}[door]; len(list.Tools) != want {
-			t.Errorf("serve %s: got %d tools, want %d", door, len(list.Tools), want)
+		if len(list.Tools) != test.tools {
+			t.Errorf("%+v: got %d tools", test, len(list.Tools))
 		}
 		result, err := assistant.CallTool(t.Context(), &mcp.CallToolParams{Name: "add_pet", Arguments: json.RawMessage(`{"name":"Rex","categoryId":7}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := result.Content[0].(*mcp.TextContent).Text
-		want := map[string]string{"--mcp=true": `"insufficient_permission"`, "--mcp=false": `"name":"Rex"`}[door]
-		if !strings.Contains(text, want) {
-			t.Errorf("serve %s: add_pet: got %s, want %s", door, text, want)
+		if text := result.Content[0].(*mcp.TextContent).Text; !strings.Contains(text, test.added) {
+			t.Errorf("%+v: add_pet: got %s", test, text)
 		}
 		server.kill()
 		result, err = assistant.CallTool(t.Context(), &mcp.CallToolParams{Name: "inventory"})
 		if err != nil || !result.IsError {
-			t.Errorf("serve %s: inventory without a server: got %v, %v, want the error of the tool", door, result, err)
+			t.Errorf("%+v: inventory without a server: got %v, %v, want the error of the tool", test, result, err)
 		}
 		if err := assistant.Close(); err != nil {
-			t.Errorf("serve %s: end: %v", door, err)
+			t.Errorf("%+v: end: %v", test, err)
 		}
 		if stderr.Len() > 0 {
-			t.Errorf("serve %s: got %q on standard error, want nothing", door, stderr.String())
+			t.Errorf("%+v: got %q on standard error, want nothing", test, stderr.String())
 		}
 	}
 }

@@ -44,10 +44,7 @@ func (s *Server) serveAssistant(w http.ResponseWriter, r *request) error {
 			w.Header()[name] = inner.Header()[name]
 		}
 	}
-	allowed := func(operation string) bool {
-		return r.key.Permissions.Allows(PermissionOf(operation))
-	}
-	response := s.Assistant(r.WithContext(r.Context()), body, charge, http.HandlerFunc(call), allowed)
+	response := s.Assistant(r.WithContext(r.Context()), body, charge, http.HandlerFunc(call), MayCall(r.key.Permissions))
 	if !charged {
 		charge()
 	}

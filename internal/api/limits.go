@@ -73,10 +73,11 @@ func (s *Server) getLimits(w http.ResponseWriter, r *request) error {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	return writeResource(w, r, http.StatusOK, animalstore.LimitStatus{
-		Plan:    r.key.Plan,
-		Minute:  animalstore.LimitWindow(st.Minute),
-		Day:     animalstore.LimitWindow(st.Day),
-		Strikes: animalstore.LimitStrikes{Count: st.Strikes, Threshold: st.Threshold},
-		Ban:     animalstore.LimitBan{Active: !st.BannedUntil.IsZero(), Until: st.BannedUntil, Level: st.BanLevel},
+		Plan:        r.key.Plan,
+		Permissions: r.key.Permissions,
+		Minute:      animalstore.LimitWindow(st.Minute),
+		Day:         animalstore.LimitWindow(st.Day),
+		Strikes:     animalstore.LimitStrikes{Count: st.Strikes, Threshold: st.Threshold},
+		Ban:         animalstore.LimitBan{Active: !st.BannedUntil.IsZero(), Until: st.BannedUntil, Level: st.BanLevel},
 	})
 }

@@ -107,7 +107,7 @@ func atoi(t testing.TB, text string) int64 {
 // TestLimitsOperation: every field, from the first request on.
 func TestLimitsOperation(t *testing.T) {
 	s := start(t)
-	const want = `{"plan":"%s","minute":{"limit":%d,"remaining":%d,"reset":"%s"},"day":{"limit":%d,"remaining":%d,"reset":"2026-11-16T00:00:00.000Z"},` +
+	const want = `{"plan":"%s","permissions":["read","write","admin"],"minute":{"limit":%d,"remaining":%d,"reset":"%s"},"day":{"limit":%d,"remaining":%d,"reset":"2026-11-16T00:00:00.000Z"},` +
 		`"strikes":{"count":%d,"threshold":%d},"ban":{"active":false,"until":null,"level":0}}` + "\n"
 	wantBody := func(key string, values ...any) response {
 		t.Helper()
@@ -125,6 +125,10 @@ func TestLimitsOperation(t *testing.T) {
 		if got := got.header.Get("Cache-Control"); got != "no-store" {
 			t.Errorf("Cache-Control: got %q, want no-store", got)
 		}
+	}
+	narrow := s.key(t, animalstore.OrdersWrite|animalstore.PetsRead)
+	if got := s.do(t, call{path: "/v1/limits", key: narrow}); !strings.Contains(string(got.body), `"permissions":["pets:read","orders:write"]`) {
+		t.Errorf("got %s, want exactly the permissions that the key was given", got.body)
 	}
 	pro, _ := s.planKey(t, animalstore.PlanPro)
 	wantBody(pro, "pro", 300, 299, reset, 10_000, 9_999, 0, 300)

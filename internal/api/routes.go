@@ -92,6 +92,11 @@ func PermissionOf(operation string) animalstore.Permissions {
 	return routes[i].permission
 }
 
+// MayCall returns whether a key with these permissions may call an operation.
+func MayCall(p animalstore.Permissions) func(operation string) bool {
+	return func(operation string) bool { return p.Allows(PermissionOf(operation)) }
+}
+
 // resource is a path with its operations.
 type resource struct {
 	pattern        string // of its path

@@ -19,8 +19,9 @@ import (
 // toolNeeds are the permissions of which a tool needs one. The others need none.
 var toolNeeds = map[string]animalstore.Permissions{
 	"find_pets": readsPets, "pet_photo": readsPets, "list_categories": readsPets, "inventory": readsPets,
-	"add_pet": writesPets, "change_pet": writesPets, "remove_pet": writesPets,
-	"list_orders": readsOrders, "place_order": writesOrders, "change_order": writesOrders,
+	"add_pet": writesPets, "add_pets": writesPets, "change_pet": writesPets, "remove_pet": writesPets,
+	"name_category": writesPets,
+	"list_orders":   readsOrders, "place_order": writesOrders, "change_order": writesOrders,
 	"recent_changes": readsPets | readsOrders,
 	"limits":         0,
 }
@@ -40,6 +41,7 @@ func TestPermissions(t *testing.T) {
 	s.Photo(rex.ID)
 	arguments := map[string]string{
 		"add_pet": `{"name":"Mia","categoryId":7}`, "change_pet": `{"petId":1,"name":"Rex"}`, "remove_pet": `{"petId":99}`,
+		"add_pets": `{"pets":[{"name":"Mia","categoryId":7}]}`, "name_category": `{"categoryId":7,"name":"Dogs"}`,
 		"pet_photo": `{"petId":1}`, "place_order": `{"petId":99}`, "change_order": `{"orderId":99,"status":"approved"}`,
 	}
 	for permissions := animalstore.Permissions(1); permissions <= animalstore.AllPermissions; permissions++ {
@@ -169,6 +171,8 @@ func TestCharges(t *testing.T) {
 		{"POST", callOf("find_pets", `{}`), 1},
 		{"POST", callOf("remove_pet", `{"petId":99}`), 1},
 		{"POST", callOf("pet_photo", `{"petId":1}`), 2},
+		{"POST", callOf("pet_photo", `{"petId":99}`), 2},
+		{"POST", callOf("add_pets", `{"pets":[{"name":"Mia","categoryId":7},{"name":"Max","categoryId":7}]}`), 1},
 	} {
 		left -= test.cost
 		h := s.send(test.method, key, test.message).Header

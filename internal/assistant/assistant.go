@@ -59,8 +59,9 @@ func New(version string, log *slog.Logger) *Assistant {
 // Caller is who uses the tools.
 type Caller struct {
 	API *client.Client
-	// Lists reports whether a tool is listed for the caller.
-	Lists func(tool string) bool
+	// Allowed reports whether the caller's key may call an operation of the API. Tools that
+	// call others aren't listed.
+	Allowed func(operation string) bool
 
 	deadline  time.Time   // of a request; zero: none
 	succeeded atomic.Bool // a response has the result of a tool, or the list of them
@@ -92,10 +93,7 @@ func (t *tool) declaration() *mcp.Tool {
 // handler returns what serves calls of a tool. It doesn't check whether they are allowed:
 // the API does.
 func (a *Assistant) handler(t tool) mcp.ToolHandler {
-	names := make([]string, len(t.parameters))
-	for i, p := range t.parameters {
-		names[i] = p.name
-	}
+	names := parameterNames(t.parameters)
 	return func(ctx context.Context, r *mcp.CallToolRequest) (response *mcp.CallToolResult, _ error) {
 		defer func() { // nothing above recovers
 			if v := recover(); v != nil {
@@ -112,11 +110,11 @@ func (a *Assistant) handler(t tool) mcp.ToolHandler {
 		args := strictjson.ReadArguments(r.Params.Arguments, names)
 		call := t.read(args)
 		if err := args.Err(); err != nil {
-			return newFailure(err).result(), nil
+			return newFailure(err, t.parameters).result(), nil
 		}
 		value, err := call(ctx, caller.API)
 		if err != nil {
-			return newFailure(err).result(), nil
+			return newFailure(err, t.parameters).result(), nil
 		}
 		return success(value), nil
 	}
@@ -145,7 +143,7 @@ func omitUnlisted(next mcp.MethodHandler) mcp.MethodHandler {
 			caller.succeeded.Store(true)
 		case *mcp.ListToolsResult:
 			caller.succeeded.Store(true)
-			result.Tools = slices.DeleteFunc(result.Tools, func(t *mcp.Tool) bool { return !caller.Lists(t.Name) })
+			result.Tools = slices.DeleteFunc(result.Tools, func(t *mcp.Tool) bool { return !mayUse(t.Name, caller.Allowed) })
 		}
 		return result, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"strings"
 
 	"animalstore"
 	"animalstore/client"
@@ -20,7 +21,8 @@ type failure struct {
 	RetryAfter int64 `json:"retryAfterSeconds,omitempty"`
 }
 
-func newFailure(err error) failure {
+// newFailure returns the failure of a call of a tool with these parameters.
+func newFailure(err error, parameters []parameter) failure {
 	var (
 		refused *client.Error
 		limit   *client.RateLimitError
@@ -28,7 +30,8 @@ func newFailure(err error) failure {
 	)
 	f := failure{Code: animalstore.Unavailable, Message: err.Error(), Status: http.StatusServiceUnavailable} // no response
 	if errors.As(err, &coded) {
-		f = failure{Code: coded.Code, Message: coded.Message, Status: http.StatusBadRequest} // of the arguments
+		f = failure{Code: coded.Code, Status: http.StatusBadRequest} // of the arguments
+		f.Message = inArguments(coded, parameters)
 	}
 	if errors.As(err, &refused) {
 		f.Status = refused.Status
@@ -42,6 +45,33 @@ func newFailure(err error) failure {
 	}
 	return f
 }
+
+// inArguments returns the message of an error of the API in terms of a tool's arguments.
+func inArguments(e *animalstore.Error, parameters []parameter) string {
+	message := argumentTerms.Replace(e.Message)
+	if e.Code != animalstore.InvalidParameter && e.Code != animalstore.InvalidCursor {
+		return message
+	}
+	words := strings.Fields(message)
+	for _, p := range parameters {
+		for i, word := range words {
+			if name := strings.TrimRight(word, ":,"); p.api != "" && name == p.api {
+				words[i] = p.name + word[len(name):]
+			}
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// argumentTerms replace what assistants don't see of a request and its response.
+var argumentTerms = strings.NewReplacer(
+	"Idempotency-Key", "idempotencyKey",
+	"another body", "other arguments",
+	"the same body", "the same arguments",
+	"a new key for a new request", "a new one for a new call",
+	"the Link header", "nextCursor",
+	"the path that its Link header has", "the tool that returned it",
+)
 
 // result reports the failure to the assistant. It has no structured content, which would
 // have to match the schema of a success.

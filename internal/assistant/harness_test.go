@@ -13,6 +13,7 @@ import (
 
 	"animalstore"
 	"animalstore/client"
+	"animalstore/internal/api"
 	"animalstore/internal/assistant"
 	"animalstore/internal/server"
 	"animalstore/internal/server/servertest"
@@ -100,11 +101,11 @@ func (s *store) overHTTP(key string) *session {
 // overPipes connects as to the command animalstore mcp.
 func (s *store) overPipes(key string) *session {
 	s.T.Helper()
-	api, err := client.New(s.URL, key, client.WithMaxWait(0))
+	c, err := client.New(s.URL, key, client.WithMaxWait(0))
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	lists, err := assistant.Listed(s.T.Context(), http.DefaultClient, api.BaseURL(), key)
+	limits, err := c.GetLimits(s.T.Context())
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -113,14 +114,15 @@ func (s *store) overPipes(key string) *session {
 	ended := make(chan error, 1)
 	go func() {
 		tools := assistant.New("1.2.3", slog.New(slog.DiscardHandler))
-		ended <- tools.Serve(context.Background(), in, out, &assistant.Caller{API: api, Lists: lists})
+		caller := &assistant.Caller{API: c, Allowed: api.MayCall(limits.Permissions)}
+		ended <- tools.Serve(context.Background(), in, out, caller)
 	}()
 	s.T.Cleanup(func() {
 		toServer.Close()
 		if err := <-ended; err != nil {
 			s.T.Errorf("serve an assistant: %v", err)
 		}
-		api.CloseIdleConnections()
+		c.CloseIdleConnections()
 	})
 	return connect(s.T, &mcp.IOTransport{Reader: fromServer, Writer: toServer})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 
 	"animalstore/client"
 	"animalstore/internal/inprocess"
@@ -27,7 +26,7 @@ func (a *Assistant) Respond(r *http.Request, body []byte, charge func() bool, ap
 	case invalid != nil:
 		refuse(w, http.StatusBadRequest, nil, invalid)
 	default:
-		caller := &Caller{API: newClient(r, api), Lists: func(name string) bool { return mayUse(name, allowed) }}
+		caller := &Caller{API: newClient(r, api), Allowed: allowed}
 		caller.deadline, _ = r.Context().Deadline()
 		// The tools keep to the deadline, so that there is always a response.
 		ctx := withCaller(context.WithoutCancel(r.Context()), caller)
@@ -40,12 +39,6 @@ func (a *Assistant) Respond(r *http.Request, body []byte, charge func() bool, ap
 		return explain(w.Response(r))
 	}
 	return w.Response(r)
-}
-
-// mayUse reports whether all operations of a tool are allowed.
-func mayUse(name string, allowed func(operation string) bool) bool {
-	i := slices.IndexFunc(tools(), func(t tool) bool { return t.name == name })
-	return !slices.ContainsFunc(tools()[i].operations, func(operation string) bool { return !allowed(operation) })
 }
 
 // newClient returns a client that never waits and never retries: that is up to the

@@ -2,6 +2,7 @@ package assistant
 
 import (
 	"context"
+	"slices"
 
 	"animalstore"
 	"animalstore/client"
@@ -30,7 +31,7 @@ func orderTools(schema func(string) object) []tool {
 			nullable("note", animalstore.MaxNoteLength, "A note about the order."),
 			idempotencyParameter,
 		},
-		output: schema("Order"),
+		output: replayable(schema("Order")),
 		read:   placeOrder,
 	}, {
 		name: "change_order", title: "Change an order", effect: changes, repeatable: true, operations: []string{"updateOrder"},
@@ -38,7 +39,7 @@ func orderTools(schema func(string) object) []tool {
 			"Delivering an order makes its pet sold, cancelling it makes the pet available again. Both are final.",
 		parameters: []parameter{
 			required(id("orderId", "The order's id.")),
-			choice("status", animalstore.OrderStatuses, "The new status."),
+			choice("status", nextStatuses, "The new status."),
 			nullable("reference", animalstore.MaxReferenceLength, "The new reference, null for none."),
 			nullable("note", animalstore.MaxNoteLength, "The new note, null for none."),
 		},
@@ -63,14 +64,21 @@ func listOrders(args *strictjson.Arguments) request {
 
 func placeOrder(args *strictjson.Arguments) request {
 	args.Require("petId") // positive, which the API doesn't require
-	order, options := strictjson.Decode(args, strictjson.DecodeNewOrder), idempotency(args)
-	return func(ctx context.Context, api *client.Client) (any, error) {
+	order := strictjson.Decode(args, strictjson.DecodeNewOrder)
+	return once(args, func(ctx context.Context, api *client.Client, options callOptions) (animalstore.Order, error) {
 		return api.PlaceOrder(ctx, order, options...)
-	}
+	})
 }
 
+// nextStatuses are those that an order can get: it is placed from the start.
+var nextStatuses = slices.DeleteFunc(slices.Clone(animalstore.OrderStatuses), func(s animalstore.OrderStatus) bool {
+	return s == animalstore.OrderPlaced
+})
+
 func changeOrder(args *strictjson.Arguments) request {
-	orderID, patch := args.Require("orderId"), strictjson.Decode(args, strictjson.DecodeOrderPatch)
+	orderID := args.Require("orderId")
+	strictjson.Choice(args, "status", nextStatuses)
+	patch := strictjson.Decode(args, strictjson.DecodeOrderPatch)
 	return func(ctx context.Context, api *client.Client) (any, error) {
 		return api.UpdateOrder(ctx, orderID, patch)
 	}

@@ -15,10 +15,11 @@ func petTools(schema func(string) object) []tool {
 		description: "Find pets by any of name, status, category and id. Without arguments it lists all pets, newest first. " +
 			"A page may have fewer pets than limit, or none, although there are more: go on until nextCursor is null.",
 		parameters: []parameter{
-			text("name", maxSearch, "The beginning of a word in the pet's name, and any words after it, ignoring case and punctuation between words. Not together with ids."),
+			text("name", maxSearch, "The beginning of any of the first four words of the pet's name, and any words after it, "+
+				"ignoring case and punctuation between words. Not together with ids."),
 			choice("status", animalstore.PetStatuses, "Only pets with this status. Only available pets can be ordered."),
 			integer("categoryId", "Only pets in the category with this id."),
-			ids("ids", "Only the pets with these ids."),
+			ids("ids", "id", "Only the pets with these ids."),
 			limitParameter, cursorParameter,
 		},
 		output: output(object{"pets": listOf(schema("Pet")), "nextCursor": nextCursor}),
@@ -26,13 +27,18 @@ func petTools(schema func(string) object) []tool {
 	}, {
 		name: "add_pet", title: "Add a pet", effect: changes, operations: []string{"createPet"},
 		description: "Add a pet to the store and return it with its id.",
+		parameters:  append(slices.Clone(newPetParameters), idempotencyParameter),
+		output:      replayable(schema("Pet")),
+		read:        addPet,
+	}, {
+		name: "add_pets", title: "Add several pets", effect: changes, operations: []string{"createPetBatch"},
+		description: "Add up to 100 pets at once, all or none, and return them with their ids, in the same order.",
 		parameters: []parameter{
-			required(petNameParameter), required(categoryParameter),
-			choice("status", animalstore.PetStatuses, "The pet's status, available if left out."),
+			required(objects("pets", animalstore.MaxPetBatch, "The pets.", newPetParameters...)),
 			idempotencyParameter,
 		},
-		output: schema("Pet"),
-		read:   addPet,
+		output: replayable(output(object{"pets": listOf(schema("Pet"))})),
+		read:   addPets,
 	}, {
 		name: "change_pet", title: "Change a pet", effect: changes, repeatable: true, operations: []string{"updatePet"},
 		description: "Change a pet's name, category or status and return the changed pet. What you leave out stays as it is. " +
@@ -51,7 +57,7 @@ func petTools(schema func(string) object) []tool {
 		output:      output(object{"removed": object{"type": "integer", "description": "The id of the pet that was removed."}}),
 		read:        removePet,
 	}, {
-		name: "pet_photo", title: "Show a pet's photo", operations: []string{"listPhotos", "getThumbnail"},
+		name: "pet_photo", title: "Show a pet's photo", operations: []string{"listPhotos", "listPets", "getThumbnail"},
 		description: "Show a small image of a pet: its oldest photo, or another one. Also lists all photos of the pet.",
 		parameters:  []parameter{petParameter, id("photoId", "Which of the pet's photos to show, the oldest if left out.")},
 		output: output(object{
@@ -63,12 +69,15 @@ func petTools(schema func(string) object) []tool {
 	}}
 }
 
+// newPetParameters describe a pet to add.
+var newPetParameters = []parameter{required(petNameParameter), required(categoryParameter), petStatusParameter}
+
 func findPets(args *strictjson.Arguments) request {
 	q := animalstore.PetQuery{
 		Name:       value(args.NonEmpty("name")),
 		Status:     value(strictjson.Choice(args, "status", animalstore.PetStatuses)),
 		CategoryID: args.Integer("categoryId"),
-		IDs:        args.Integers("ids"),
+		IDs:        args.Integers("ids", maxPage),
 	}
 	entries := defaultPage
 	if q.IDs != nil {
@@ -82,10 +91,19 @@ func findPets(args *strictjson.Arguments) request {
 }
 
 func addPet(args *strictjson.Arguments) request {
-	pet, options := strictjson.Decode(args, strictjson.DecodeNewPet), idempotency(args)
-	return func(ctx context.Context, api *client.Client) (any, error) {
+	pet := strictjson.Decode(args, strictjson.DecodeNewPet)
+	return once(args, func(ctx context.Context, api *client.Client, options callOptions) (animalstore.Pet, error) {
 		return api.CreatePet(ctx, pet, options...)
-	}
+	})
+}
+
+func addPets(args *strictjson.Arguments) request {
+	args.CheckItems("pets", parameterNames(newPetParameters))
+	batch := strictjson.Decode(args, strictjson.DecodeNewPetBatch)
+	return once(args, func(ctx context.Context, api *client.Client, options callOptions) (animalstore.PetBatch, error) {
+		pets, err := api.CreatePetBatch(ctx, batch.Pets, options...)
+		return animalstore.PetBatch{Pets: pets}, err
+	})
 }
 
 func changePet(args *strictjson.Arguments) request {
@@ -116,7 +134,11 @@ func petPhoto(args *strictjson.Arguments) request {
 		if err != nil {
 			return nil, err
 		}
-		if photoID == nil && len(photos) > 0 {
+		if len(photos) == 0 {
+			if _, err := api.FindPet(ctx, petID); err != nil {
+				return nil, err
+			}
+		} else if photoID == nil {
 			photoID = &photos[0].ID
 		}
 		shown := shownPhoto{Photos: photos, Shown: photoID}

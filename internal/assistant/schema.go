@@ -14,8 +14,17 @@ type object = map[string]any
 // parameter is an argument of a tool.
 type parameter struct {
 	name     string
+	api      string // its name in the API, if that's another
 	schema   object
 	required bool
+}
+
+func parameterNames(parameters []parameter) []string {
+	names := make([]string, len(parameters))
+	for i, p := range parameters {
+		names[i] = p.name
+	}
+	return names
 }
 
 func required(p parameter) parameter {
@@ -44,8 +53,8 @@ func id(name, description string) parameter {
 	return p
 }
 
-func ids(name, description string) parameter {
-	return parameter{name: name, schema: object{
+func ids(name, api, description string) parameter {
+	return parameter{name: name, api: api, schema: object{
 		"type": "array", "items": object{"type": "integer", "minimum": 1}, "minItems": 1, "maxItems": maxPage, "description": description,
 	}}
 }
@@ -70,6 +79,23 @@ func input(parameters []parameter) object {
 		}
 	}
 	return object{"type": "object", "properties": properties, "required": names, "additionalProperties": false}
+}
+
+// objects is a list of 1 to most objects with these fields.
+func objects(name string, most int, description string, fields ...parameter) parameter {
+	return parameter{name: name, schema: object{
+		"type": "array", "items": input(fields), "minItems": 1, "maxItems": most, "description": description,
+	}}
+}
+
+// replayable is the schema of a result that may be that of an earlier call.
+func replayable(schema object) object {
+	properties := maps.Clone(schema["properties"].(object))
+	properties["replayed"] = object{"type": "boolean", "const": true,
+		"description": "There only if an earlier call had the same idempotencyKey. This is its result: nothing was done again."}
+	schema = maps.Clone(schema)
+	schema["properties"] = properties
+	return schema
 }
 
 // output is the schema of a result with these fields, which are all always there.

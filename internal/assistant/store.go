@@ -18,6 +18,15 @@ func storeTools(schema func(string) object) []tool {
 		output:      output(object{"categories": listOf(schema("Category")), "nextCursor": nextCursor}),
 		read:        listCategories,
 	}, {
+		name: "name_category", title: "Name a category", effect: changes, repeatable: true, operations: []string{"putCategory"},
+		description: "Set the name of a category. If there is no category with this id, it is created.",
+		parameters: []parameter{
+			required(integer("categoryId", "The category's id.")),
+			required(text("name", animalstore.MaxNameLength, "The category's new name.")),
+		},
+		output: schema("Category"),
+		read:   nameCategory,
+	}, {
 		name: "inventory", title: "Count pets", operations: []string{"getInventory"},
 		description: "Count the pets in each status, in the whole store or in one category. The counts may be a few seconds old.",
 		parameters:  []parameter{integer("categoryId", "Only pets in the category with this id.")},
@@ -58,6 +67,15 @@ func listCategories(args *strictjson.Arguments) request {
 	options := page(args, defaultPage, &meta)
 	return func(ctx context.Context, api *client.Client) (any, error) {
 		return pageOf("categories", api.ListCategories(ctx, options...), &meta)
+	}
+}
+
+func nameCategory(args *strictjson.Arguments) request {
+	categoryID := args.RequireInteger("categoryId")
+	category := strictjson.Decode(args, strictjson.DecodeCategory)
+	category.ID = categoryID
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		return api.PutCategory(ctx, category)
 	}
 }
 

@@ -52,8 +52,13 @@ var (
 	}}
 	cursorParameter      = parameter{name: "cursor", schema: object{"type": "string", "maxLength": maxCursorLength, "description": "The nextCursor of the page before. Leave it out for the first page."}}
 	petParameter         = required(id("petId", "The pet's id."))
-	idempotencyParameter = text("idempotencyKey", maxIdempotency, "Optional: any text without spaces that is new for each thing you want done. "+
-		"If you repeat a call with the same key and arguments, for example because its result was lost, it isn't done twice.")
+	idempotencyParameter = parameter{name: "idempotencyKey", schema: object{
+		"type": "string", "minLength": 1, "maxLength": maxIdempotency, "pattern": "^[!-~]+$",
+		"description": "Optional: any text without spaces that is new for each thing you want done. " +
+			"If you repeat a call with the same key and arguments, for example because its result was lost, " +
+			"it isn't done twice.",
+	}}
+	petStatusParameter   = choice("status", animalstore.PetStatuses, "The pet's status, available if left out.")
 	petNameParameter     = text("name", animalstore.MaxNameLength, "The pet's name.")
 	categoryParameter    = integer("categoryId", "The id of the pet's category. Any integer is valid; list_categories shows those in use.")
 	newCategoryParameter = integer("categoryId", "The id of the new category.")
@@ -64,6 +69,12 @@ var tools = sync.OnceValue(func() []tool {
 	schema := resources()
 	return slices.Concat(petTools(schema), orderTools(schema), storeTools(schema))
 })
+
+// mayUse reports whether all operations of a tool are allowed.
+func mayUse(name string, allowed func(operation string) bool) bool {
+	i := slices.IndexFunc(tools(), func(t tool) bool { return t.name == name })
+	return !slices.ContainsFunc(tools()[i].operations, func(operation string) bool { return !allowed(operation) })
+}
 
 // pageSize is the number of entries of a page.
 func pageSize(args *strictjson.Arguments, fallback int) int {
@@ -110,11 +121,38 @@ func value[T any](p *T) T {
 	return *p
 }
 
-// idempotency is the option for the argument idempotencyKey. Without it, the client makes
-// one for its own retries.
-func idempotency(args *strictjson.Arguments) []client.CallOption {
-	if key := args.String("idempotencyKey"); key != nil {
-		return []client.CallOption{client.IdempotencyKey(*key)}
+type callOptions = []client.CallOption
+
+// idempotency are the options for the argument idempotencyKey. Without it, the client makes
+// one for its own retries. replayed reports whether the result is that of an earlier call.
+func idempotency(args *strictjson.Arguments) (options callOptions, replayed func() bool) {
+	key := args.Visible("idempotencyKey", maxIdempotency)
+	if key == nil {
+		return nil, func() bool { return false }
 	}
-	return nil
+	var meta client.Meta
+	return callOptions{client.IdempotencyKey(*key), client.ReadMeta(&meta)}, func() bool { return meta.Replayed }
+}
+
+// replay is the result of an earlier call with the same idempotencyKey, an object.
+type replay struct{ result any }
+
+func (r replay) MarshalJSON() ([]byte, error) {
+	body, err := animalstore.EncodeJSON(r.result)
+	if err != nil {
+		return nil, err
+	}
+	return append(body[:len(body)-1], `,"replayed":true}`...), nil
+}
+
+// once calls a tool that takes an idempotencyKey.
+func once[T any](args *strictjson.Arguments, call func(context.Context, *client.Client, callOptions) (T, error)) request {
+	options, replayed := idempotency(args)
+	return func(ctx context.Context, api *client.Client) (any, error) {
+		result, err := call(ctx, api, options)
+		if err == nil && replayed() {
+			return replay{result}, nil
+		}
+		return result, err
+	}
 }

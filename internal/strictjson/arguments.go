@@ -3,8 +3,9 @@ package strictjson
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
-	"slices"
+	"strconv"
 	"strings"
 
 	"animalstore"
@@ -34,19 +35,10 @@ func ReadArguments(text []byte, names []string) *Arguments {
 	if err := json.Unmarshal(text, &a.values); err != nil {
 		a.fail(err)
 	}
-	for name := range a.values {
-		if !slices.Contains(names, name) {
-			a.err = animalstore.Errorf(animalstore.ValidationFailed, "unknown argument: %s", known(names))
-		}
+	if err := checkNames(a.values, "", names); err != nil {
+		a.fail(err)
 	}
 	return a
-}
-
-func known(names []string) string {
-	if len(names) == 0 {
-		return "there are none"
-	}
-	return "the arguments are " + strings.Join(names, ", ")
 }
 
 func (a *Arguments) fail(err error) {
@@ -67,6 +59,18 @@ func (a *Arguments) NonEmpty(name string) *string {
 		s, err := readString(v)
 		if err == nil && s == "" {
 			err = errors.New("must not be empty")
+		}
+		return s, err
+	})
+}
+
+// Visible returns a text of 1 to most visible ASCII characters, which can be sent in a header.
+func (a *Arguments) Visible(name string, most int) *string {
+	return argument(a, name, func(v jsontext.Value) (string, error) {
+		s, err := readString(v)
+		invisible := func(r rune) bool { return r <= ' ' || r > '~' }
+		if err == nil && (s == "" || len(s) > most || strings.ContainsFunc(s, invisible)) {
+			err = fmt.Errorf("must have 1 to %d visible ASCII characters and no spaces", most)
 		}
 		return s, err
 	})
@@ -96,17 +100,46 @@ func (a *Arguments) Require(name string) int64 {
 	return *n
 }
 
-// Integers returns a list of positive integers.
-func (a *Arguments) Integers(name string) []int64 { return list(a, name, readPositive) }
+// RequireInteger returns an integer that must be present.
+func (a *Arguments) RequireInteger(name string) int64 {
+	n := a.Integer(name)
+	if n == nil {
+		a.fail(inField(name, errors.New("is required")))
+		return 0
+	}
+	return *n
+}
+
+// Integers returns a list of 1 to most positive integers.
+func (a *Arguments) Integers(name string, most int) []int64 { return list(a, name, most, readPositive) }
+
+// CheckItems checks that the objects in a list have only the fields with these names. It
+// leaves other mistakes to [Decode].
+func (a *Arguments) CheckItems(name string, names []string) {
+	items, err := readItems(jsontext.Value(a.values[name]))
+	if a.err != nil || err != nil {
+		return
+	}
+	for i, item := range items {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(item, &fields) != nil {
+			return
+		}
+		if err := checkNames(fields, name+"["+strconv.Itoa(i)+"].", names); err != nil {
+			a.fail(err)
+			return
+		}
+	}
+}
 
 // Choice returns one of the values.
 func Choice[S ~string](a *Arguments, name string, values []S) *S {
 	return argument(a, name, readOneOf(values))
 }
 
-// Choices returns a list of some of the values.
+// Choices returns a list of some of the values, at least one.
 func Choices[S ~string](a *Arguments, name string, values []S) []S {
-	return list(a, name, readOneOf(values))
+	return list(a, name, math.MaxInt, readOneOf(values))
 }
 
 // Decode reads all arguments as one of the types of the domain, which ignores fields that
@@ -132,9 +165,15 @@ func argument[T any](a *Arguments, name string, read func(jsontext.Value) (T, er
 	return &value
 }
 
-func list[T any](a *Arguments, name string, read func(jsontext.Value) (T, error)) []T {
+func list[T any](a *Arguments, name string, most int, read func(jsontext.Value) (T, error)) []T {
 	values := argument(a, name, func(v jsontext.Value) ([]T, error) {
 		items, err := readItems(v)
+		switch {
+		case err == nil && len(items) == 0:
+			err = errors.New("must have at least one item")
+		case len(items) > most:
+			err = fmt.Errorf("must have at most %d items", most)
+		}
 		values := make([]T, len(items))
 		for i := 0; i < len(items) && err == nil; i++ {
 			values[i], err = read(items[i])

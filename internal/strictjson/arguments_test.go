@@ -14,10 +14,10 @@ func TestArguments(t *testing.T) {
 	if name == nil || *name != "Rex" || id != 9007199254740993 || status == nil || *status != animalstore.PetSold {
 		t.Errorf("got %v, %d and %v, want Rex, 9007199254740993 and sold", name, id, status)
 	}
-	if ids := a.Integers("ids"); !slices.Equal(ids, []int64{1, 2}) {
+	if ids := a.Integers("ids", 2); !slices.Equal(ids, []int64{1, 2}) {
 		t.Errorf("got the ids %v, want 1 and 2", ids)
 	}
-	if a.String("gone") != nil || a.Integers("gone") != nil || a.Err() != nil {
+	if a.String("gone") != nil || a.Integers("gone", 2) != nil || a.Err() != nil {
 		t.Errorf("an absent argument: got a value or the error %v, want neither", a.Err())
 	}
 	if a := ReadArguments(nil, names); a.Positive("id") != nil || a.Err() != nil {
@@ -54,5 +54,32 @@ func TestArgumentErrors(t *testing.T) {
 			continue
 		}
 		wantError(t, a.Err(), test.code, test.field)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"petId", "status", "ids", "limit", "categoryId"}
+	for name, want := range map[string]string{
+		"pet_id": "petId", "PetID": "petId", "pet": "", "stauts": "status", "state": "status", "id": "", "IDs": "ids",
+		"limits": "limit", "category": "categoryId", "category-id": "categoryId", "colour": "", "x": "",
+	} {
+		if got := nearest(name, names); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestCheckItems(t *testing.T) {
+	for text, field := range map[string]string{
+		`{"pets":[{"name":1},{"name":1,"nmae":2}]}`: "pets[1].nmae (did you mean pets[1].name?)",
+		`{"pets":[{"name":1}]}`:                     "", `{"pets":7}`: "", `{"pets":[7]}`: "", `{}`: "",
+	} {
+		a := ReadArguments([]byte(text), []string{"pets"})
+		a.CheckItems("pets", []string{"name"})
+		if field == "" && a.Err() != nil {
+			t.Errorf("%s: got %v, want no error", text, a.Err())
+		} else if field != "" {
+			wantError(t, a.Err(), validationFailed, field)
+		}
 	}
 }

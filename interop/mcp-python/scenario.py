@@ -59,6 +59,14 @@ async def call_every_tool(session):
     assert found == {"pets": [pet], "nextCursor": None}, found
     changed = (await call("change_pet", petId=pet["id"], name="Mia", categoryId=7)).structuredContent
     assert changed["name"] == "Mia" and changed["categoryId"] == 7, changed
+    litter = [{"name": "Ada", "categoryId": 7}, {"name": "Bo", "categoryId": 7, "status": "sold"}]
+    for replayed in (None, True):
+        key = f"litter-of-{pet['id']}"
+        added = (await call("add_pets", pets=litter, idempotencyKey=key)).structuredContent
+        assert [added_pet["name"] for added_pet in added["pets"]] == ["Ada", "Bo"], added
+        assert added.get("replayed") == replayed, added
+    named = (await call("name_category", categoryId=7, name="Dogs")).structuredContent
+    assert named == {"id": 7, "name": "Dogs"}, named
     order = (await call("place_order", petId=pet["id"], reference="W-17")).structuredContent
     assert order["status"] == "placed" and order["reference"] == "W-17", order
     assert await refused("place_order", petId=pet["id"]) == "pet_not_available"

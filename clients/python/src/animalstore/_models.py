@@ -1442,9 +1442,10 @@ class LimitsBan:
 
 @dataclass(frozen=True)
 class Limits:
-    """A key's plan, remaining quota, strikes and ban."""
+    """A key's plan, permissions, remaining quota, strikes and ban."""
 
     plan: Plan
+    permissions: list[Permission]
     minute: LimitWindow
     """The window that starts with the first request and lasts a minute."""
     day: LimitWindow
@@ -1461,6 +1462,7 @@ class Limits:
         fields = json_object(value)
         return cls(
             plan=cast(Plan, field(fields, "plan", text)),
+            permissions=cast(list[Permission], field(fields, "permissions", list_of(text))),
             minute=field(fields, "minute", LimitWindow.from_json),
             day=field(fields, "day", LimitWindow.from_json),
             strikes=field(fields, "strikes", LimitsStrikes.from_json),
@@ -1472,6 +1474,7 @@ class Limits:
         form: dict[str, Any] = encode(
             {
                 "plan": self.plan,
+                "permissions": self.permissions,
                 "minute": self.minute,
                 "day": self.day,
                 "strikes": self.strikes,

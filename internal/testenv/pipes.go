@@ -9,14 +9,15 @@ import (
 
 // Pipes is a listener for net.Pipe connections, whose clock synctest controls.
 type Pipes struct {
-	Conns chan net.Conn // that Accept returns
-	close func()
+	Conns  chan net.Conn // that Accept returns
+	closed chan struct{}
+	close  func()
 }
 
 // NewPipes returns a listener without connections.
 func NewPipes() Pipes {
-	conns := make(chan net.Conn)
-	return Pipes{conns, sync.OnceFunc(func() { close(conns) })}
+	closed := make(chan struct{})
+	return Pipes{make(chan net.Conn), closed, sync.OnceFunc(func() { close(closed) })}
 }
 
 // Dial connects to the listener.
@@ -31,11 +32,12 @@ func (p Pipes) Connect() net.Conn {
 
 // Accept implements [net.Listener].
 func (p Pipes) Accept() (net.Conn, error) {
-	c, ok := <-p.Conns
-	if !ok {
+	select {
+	case c := <-p.Conns:
+		return c, nil
+	case <-p.closed:
 		return nil, net.ErrClosed
 	}
-	return c, nil
 }
 
 // Addr implements [net.Listener].

@@ -159,7 +159,7 @@ func (pg *postgres) startBuild(s server, bin, url string, database *process, fla
 
 // runSeeded starts a cluster with pets in it.
 func (pg *postgres) runSeeded(pets int, halved bool) (p *process, url string) {
-	schema := fingerprint(pg.root, "internal/db/postgres/migrations", "internal/sample", "bench/seed.go")
+	schema := fingerprint(pg.root, "internal/db/postgres/migrations", "internal/db/postgres/migrate.go", "internal/sample", "bench/seed.go")
 	seeded := pg.cached(fmt.Sprintf("postgres-%s-%d-%t-%s", pg.version, pets, halved, schema), func(data string) { pg.create(data, pets, halved) })
 	data := filepath.Join(pg.work, fmt.Sprint("postgres-", pets))
 	pg.copyTree(data, seeded)

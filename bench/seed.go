@@ -134,7 +134,7 @@ func writeRows(w io.Writer, n int) error {
 // seededFile returns a SQLite file with pets, which is kept for later runs. A store with
 // history is halved too.
 func (b *bench) seededFile(pets int, withHistory bool) string {
-	id := fingerprint(b.root, "internal/db/sqlite/schema*.sql", "internal/sample", "bench/seed.go")
+	id := fingerprint(b.root, "internal/db/sqlite/schema*.sql", "internal/db/sqlite/sqlite.go", "internal/sample", "bench/seed.go")
 	path := b.cached(fmt.Sprintf("pets-%d-%t-%s.db", pets, withHistory, id), func(part string) {
 		b.seed("sqlite:"+part, pets, withHistory)
 		if withHistory {

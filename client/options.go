@@ -171,6 +171,7 @@ type Meta struct {
 	ETag      string // for [IfMatch] and [IfNoneMatch]; "" if there is none
 	RequestID string // identifies the request in the server's log
 	Replayed  bool   // this is the response to an earlier request with the same [IdempotencyKey]
+	Resent    bool   // the response to an earlier attempt was lost, and Replayed may mean that one
 	BanLifted bool   // [Client.UnbanKey] lifted a ban
 	Attempts  int    // the number of attempts
 	// NextCursor is where the next page of a list begins; "" after the last page. See

@@ -24,6 +24,7 @@ func (k *call) readMeta(res *http.Response) {
 	k.meta.ETag = res.Header.Get("ETag")
 	k.meta.RequestID = res.Header.Get("X-Request-Id")
 	k.meta.Replayed = res.Header.Get("Idempotent-Replayed") == "true"
+	k.meta.Resent = k.resent
 	k.meta.BanLifted = res.Header.Get("Ban-Lifted") == "true"
 	k.meta.RateLimit = limit
 	if age, err := strconv.ParseUint(res.Header.Get("Age"), 10, 31); err == nil {

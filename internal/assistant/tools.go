@@ -131,7 +131,7 @@ func idempotency(args *strictjson.Arguments) (options callOptions, replayed func
 		return nil, func() bool { return false }
 	}
 	var meta client.Meta
-	return callOptions{client.IdempotencyKey(*key), client.ReadMeta(&meta)}, func() bool { return meta.Replayed }
+	return callOptions{client.IdempotencyKey(*key), client.ReadMeta(&meta)}, func() bool { return meta.Replayed && !meta.Resent }
 }
 
 // replay is the result of an earlier call with the same idempotencyKey, an object.

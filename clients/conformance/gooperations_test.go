@@ -47,7 +47,8 @@ type goArgs struct {
 		PageSize   int
 	}
 	Events struct {
-		After, Before  int64
+		After          *int64
+		Before         int64
 		Latest, Newest bool
 		Types          []string
 		Subject        string
@@ -126,14 +127,10 @@ func (p goPatch) pet() animalstore.PetPatch {
 
 func (a goArgs) events() animalstore.EventQuery {
 	e := a.Events
-	q := animalstore.EventQuery{
+	return animalstore.EventQuery{
 		Types: animalstore.EventPatterns(strings.Join(e.Types, ",")), Subject: e.Subject, PetID: e.PetID,
-		Latest: e.Latest, Before: e.Before, Newest: e.Newest, Since: e.Since,
+		After: e.After, Latest: e.Latest, Before: e.Before, Newest: e.Newest, Since: e.Since,
 	}
-	if e.After != 0 {
-		q.After = &e.After
-	}
-	return q
 }
 
 func (a goArgs) grace() time.Duration { return time.Duration(a.GraceSeconds) * time.Second }

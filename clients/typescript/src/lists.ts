@@ -86,7 +86,7 @@ export function eventsQuery(operation: string, q: EventsQuery, limit?: number): 
   if ([after, latest, before, newest].filter(Boolean).length > 1) {
     throw new InvalidArgumentError("only one of after, latest, before and newest can be set", { operation });
   }
-  if (since && (after || latest)) {
+  if (since && (after !== undefined || latest)) {
     throw new InvalidArgumentError("since can't be used with after or latest", { operation });
   }
   return {

@@ -91,7 +91,7 @@ class EventsQuery:
         if sum(position is not None for position in positions) > 1:
             message = "only one of after, latest, before and newest can be set"
             raise InvalidArgumentError(message, operation=operation)
-        if self.since is not None and (self.after or self.latest):
+        if self.since is not None and (self.after is not None or self.latest):
             message = "since can't be used with after or latest"
             raise InvalidArgumentError(message, operation=operation)
         types = self.types if isinstance(self.types, str) else ",".join(self.types or ())

@@ -113,10 +113,10 @@ func (p *Parameters) time(name string) Time {
 		return Time{}
 	}
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || at.UnixMilli() < 1 {
-		p.Fail(name, "must be a time like 2026-11-15T10:00:00Z")
+	if err != nil || at.UnixMilli() < 0 {
+		p.Fail(name, "must be a time like 2026-11-15T10:00:00Z, since 1970")
 	}
-	return At(at)
+	return AtMilli(max(1, at.UnixMilli())) // 0 would be no time
 }
 
 // IsText reports whether every database can store and compare s as text.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -115,7 +116,7 @@ func (f *eventFlags) check(cmd *cobra.Command, now time.Time) (err error) {
 	if f.from, err = parseSince(f.since, now); err != nil {
 		return err
 	}
-	return f.listFlags.check(cmd)
+	return cmp.Or(cli.NotEmpty(cmd, "since"), f.listFlags.check(cmd))
 }
 
 func (f *eventFlags) events(cmd *cobra.Command, s invocation) iter.Seq2[animalstore.Event, error] {

@@ -85,6 +85,10 @@ func TestEventsSince(t *testing.T) {
 			}
 		}
 	}
+	all.path = "/v1/events?since=1970-01-01T00:00:00Z" // a usual way to ask for everything
+	if ids, _ := s.walk(t, all); !slices.Equal(ids, upTo(1, 10)) {
+		t.Errorf("since 1970: got events %d, want all", ids)
+	}
 	if dropped, err := s.db.DropEvents(t.Context(), animalstore.At(time.Now()), 4); err != nil || dropped != 4 {
 		t.Fatalf("got %d dropped, %v, want 4", dropped, err)
 	}

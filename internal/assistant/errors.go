@@ -70,6 +70,7 @@ var argumentTerms = strings.NewReplacer(
 	"the same body", "the same arguments",
 	"a new key for a new request", "a new one for a new call",
 	"the Link header", "nextCursor",
+	"continue from the newest event (after=latest)", "leave out before",
 	"the path that its Link header has", "the tool that returned it",
 )
 

@@ -56,7 +56,7 @@ func storeTools(schema func(string) object) []tool {
 		read: recentChanges,
 	}, {
 		name: "limits", title: "Show the limits", operations: []string{"getLimits"},
-		description: "Show how many requests the API key may still make this minute and today. Each call of a tool counts as at least one.",
+		description: "Show how many requests the API key may still make this minute and today, and what it may do. Each call of a tool counts as at least one.",
 		output:      schema("Limits"),
 		read:        limits,
 	}}

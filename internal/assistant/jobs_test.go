@@ -104,7 +104,8 @@ func changesSinceYesterday(j *job) {
 	j.s.Pet("Rex")
 	j.s.Pet("Mia")
 	var recent changeList
-	j.use("recent_changes", &recent, `{"limit":100}`)
+	yesterday := time.Now().AddDate(0, 0, -1).UTC().Format(time.RFC3339)
+	j.use("recent_changes", &recent, `{"since":%q,"limit":100}`, yesterday)
 	j.want(len(recent.Changes) == 3 && recent.Changes[0].Type == animalstore.PetCreated, recent)
 }
 

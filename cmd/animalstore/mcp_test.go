@@ -3,8 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+
+	"animalstore/internal/testenv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -48,6 +52,15 @@ func TestMCP(t *testing.T) {
 			t.Errorf("%+v: add_pet: got %s", test, text)
 		}
 		server.kill()
+		address, err := url.Parse(server.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		port, err := strconv.Atoi(address.Port())
+		if err != nil {
+			t.Fatal(err)
+		}
+		testenv.RefuseAt(t, port)
 		result, err = assistant.CallTool(t.Context(), &mcp.CallToolParams{Name: "inventory"})
 		if err != nil || !result.IsError {
 			t.Errorf("%+v: inventory without a server: got %v, %v, want the error of the tool", test, result, err)
